@@ -1,0 +1,90 @@
+"""Numpy arrays and torch tensors: the one place that tells them apart, without importing torch."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+Array: TypeAlias = Any  # NDArray or torch.Tensor; what comes out is of the kind that went in
+
+
+def is_tensor(values: object) -> TypeGuard[torch.Tensor]:
+    """Whether `values` is a torch tensor. False, at no cost, as long as nobody has imported torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(values, torch.Tensor)
+
+
+def namespace(values: Array) -> ModuleType:
+    """The module, numpy or torch, whose functions take `values`."""
+    return sys.modules["torch"] if is_tensor(values) else np
+
+
+def as_array(values: Any) -> Array:
+    """A tensor as it is; anything else (lists, numbers) as a numpy array."""
+    return values if is_tensor(values) else np.asarray(values)
+
+
+def as_integers(values: Any, name: str) -> Array:
+    """`values` as int64; `name` is the argument that an error speaks of."""
+    array = as_array(values)
+    if is_tensor(array):
+        whole = not (array.is_floating_point() or array.is_complex())
+    else:
+        whole = array.dtype.kind in "biu" or array.size == 0
+    if not whole:
+        raise ValueError(f"{name}: expected whole numbers, got {array.dtype}; convert them to int64 first")
+    return as_int64(array)
+
+
+def as_bits(values: Any, name: str) -> Array:
+    """`values` as int64, every one of them 0 or 1; `name` is the argument that an error speaks of."""
+    array = as_array(values)
+    if is_inspectable(array) and not bool(((array == 0) | (array == 1)).all()):
+        raise ValueError(f"{name}: expected only 0 and 1; threshold probabilities first, e.g. probs >= 0.5")
+    return as_int64(array)
+
+
+def as_floats(values: Array, name: str) -> Array:
+    """float32 and float64 as they are, other tensors as float32, other arrays as float64."""
+    if is_tensor(values):
+        return values if str(values.dtype) in ("torch.float32", "torch.float64") else values.float()
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected real numbers, got {values.dtype}")
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def as_int64(array: Array) -> Array:
+    return array.long() if is_tensor(array) else array.astype(np.int64, copy=False)
+
+
+def is_inspectable(array: Array) -> bool:
+    """Whether reading the values is free. On an accelerator it would wait for the device."""
+    return not is_tensor(array) or array.device.type == "cpu"
+
+
+def number_to_bits(numbers: Array, num_bits: int) -> Array:
+    """Bit arrays of whole numbers, lowest bit first. numbers [..] -> bits [.., num_bits]"""
+    places = namespace(numbers).arange(num_bits, device=numbers.device)
+    return (numbers[..., None] >> places) & 1
+
+
+def bits_to_number(bits: Array) -> Array:
+    """The inverse of `number_to_bits`. bits [.., B] -> numbers [..]"""
+    places = namespace(bits).arange(bits.shape[-1], device=bits.device)
+    return (bits << places).sum(-1)
+
+
+def table_lookup(table: NDArray[Any], indices: Array) -> Array:
+    """table[indices], on the device of `indices`."""
+    if is_tensor(indices):
+        import torch
+
+        return torch.from_numpy(table).to(indices.device)[indices]
+    return table[indices]

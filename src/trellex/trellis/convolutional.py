@@ -1,0 +1,204 @@
+"""Convolutional codes: encode words' bits with redundancy, and answer every question on the trellis they span."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from trellex.arrays import Array, as_array, as_bits, as_floats, is_inspectable, is_tensor, namespace
+from trellex.trellis.lattice import MAX_BITS, Lattice, Size, lattice_of
+
+PAPER_GENERATORS = ("1001111", "1101101")
+
+_FLOAT64 = np.dtype(np.float64)
+
+
+class ConvolutionalCode:
+    """A convolutional code and its soft decoders (Oda et al. 2017, Algorithms 2 and 3, and beyond).
+
+    Every step takes in a bit of the word and puts out one bit for each of n generators: the parity of the newest
+    m + 1 bits under the generator's mask. After the B bits of the word come m zeros, so L = n(B + m) bits go out.
+
+    The score of a word is Σ b'_i z_i over its redundant bits b' and their logits z: up to a constant, the log of
+    its probability when bits are independent. `topk`, `log_partition` and `sample` answer exactly for all words at
+    once in O(log V). Their `size` says which bit arrays are words: the numbers below `size`, whose lowest bit is
+    the first of the array; or an automaton [B, S, 2], as `Code.restriction` gives it; or, if None, all 2^B arrays.
+
+    Numpy arrays in give numpy arrays out, torch tensors in give torch tensors on the same device, float32 and
+    float64, over any leading dimensions. NaN is refused, except on accelerators, where looking for it would wait
+    for the device. An infinite logit or a probability of 0 or 1 makes a bit certain: it counts a million nats.
+
+    Args:
+        generators: two or more masks of one length 3 … 9, written with 0 and 1, oldest bit first
+
+    Shape:
+        bits [.., B], redundant bits, probabilities and logits [.., L], word ids [..]
+    """
+
+    def __init__(self, generators: Sequence[str] = PAPER_GENERATORS) -> None:
+        if isinstance(generators, str) or len(generators) < 2:
+            raise ValueError(f"generators: expected two or more, e.g. {PAPER_GENERATORS}, got {generators!r}")
+        for generator in generators:
+            if not isinstance(generator, str) or not re.fullmatch("[01]{3,9}", generator):
+                raise ValueError(f"generators: expected 3 to 9 characters 0 or 1, e.g. '101', got {generator!r}")
+            if len(generator) != len(generators[0]):
+                raise ValueError(f"generators: all must have one length, got {generators[0]!r} and {generator!r}")
+            if "1" not in generator:
+                raise ValueError(f"generators: {generator!r} puts out nothing but zeros; set at least one bit to 1")
+        self.generators: tuple[str, ...] = tuple(generators)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self.generators)})"
+
+    @property
+    def memory(self) -> int:
+        """m, the number of earlier bits that an output depends on."""
+        return len(self.generators[0]) - 1
+
+    def length(self, num_bits: int) -> int:
+        """L, the number of redundant bits of words of B bits."""
+        return len(self.generators) * (num_bits + self.memory)
+
+    def num_bits(self, length: int) -> int:
+        """B, the number of bits of words with L redundant bits."""
+        num_steps, remainder = divmod(length, len(self.generators))
+        if remainder or not 1 <= num_steps - self.memory <= MAX_BITS:
+            raise ValueError(
+                f"the last dimension, {length}, does not fit: for words of B bits, 1 ≤ B ≤ {MAX_BITS}, "
+                f"it must be {len(self.generators)} · (B + {self.memory}); use length(B)"
+            )
+        return num_steps - self.memory
+
+    def encode(self, bits: Any) -> Array:
+        """Algorithm 2: add redundancy. bits [.., B] -> redundant bits [.., L], int64"""
+        bits = as_bits(bits, "bits")
+        if bits.ndim == 0 or not 1 <= bits.shape[-1] <= MAX_BITS:
+            raise ValueError(f"bits: the last dimension must be 1 … {MAX_BITS}, got shape {tuple(bits.shape)}")
+        xp = namespace(bits)
+        zeros = xp.zeros((*bits.shape[:-1], self.memory), dtype=bits.dtype, device=bits.device)
+        padded = xp.concatenate([zeros, bits, zeros], -1)
+        num_steps = bits.shape[-1] + self.memory
+        outputs = []
+        for generator in self.generators:
+            taps = [padded[..., lag : lag + num_steps] for lag, tap in enumerate(generator) if tap == "1"]
+            outputs.append(sum(taps[1:], start=taps[0]) & 1)
+        return xp.stack(outputs, -1).reshape(*bits.shape[:-1], self.length(bits.shape[-1]))
+
+    def decode(self, probs: Any, size: Size = None) -> Array:
+        """Algorithm 3: the most probable word, by soft Viterbi. probs [.., L] -> bits [.., B]
+
+        Of equally probable words the one with the lowest number wins.
+        """
+        rows, shape, lattice = self._prepare(probs, "probs", size)
+        bits = _algorithms(rows).viterbi(rows, lattice)
+        return bits.reshape(*shape, lattice.num_bits)
+
+    def topk(self, logits: Any, k: int, size: Size = None) -> tuple[Array, Array]:
+        """The k words of the highest score, best first, ties by the lower id. logits [.., L] -> ids, scores [.., k]
+
+        Where there are fewer than k words, the ids end in −1 and the scores in −inf.
+        """
+        if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
+            raise ValueError(f"k: expected a whole number of at least 1, got {k!r}")
+        rows, shape, lattice = self._prepare(logits, "logits", size)
+        ids, scores = _algorithms(rows).topk(rows, int(k), lattice)
+        return ids.reshape(*shape, k), scores.reshape(*shape, k)
+
+    def log_partition(self, logits: Any, size: Size = None) -> Array:
+        """The log of the sum over all words of exp(score), differentiable once. logits [.., L] -> [..]
+
+        log P(word) = score(word) − log_partition.
+        """
+        rows, shape, lattice = self._prepare(logits, "logits", size)
+        if is_tensor(rows) and rows.requires_grad:
+            values = _load("gradient").LogPartition.apply(rows, lambda rows: self._log_partition(rows, lattice, size, True))
+        else:
+            values, _ = self._log_partition(rows, lattice, size, False)
+        return values.reshape(shape)
+
+    def posterior(self, logits: Any, size: Size = None) -> Array:
+        """The probability that each redundant bit is 1: the gradient of `log_partition`. logits [.., L] -> [.., L]"""
+        rows, shape, lattice = self._prepare(logits, "logits", size)
+        return self._log_partition(rows, lattice, size, True)[1].reshape(*shape, -1)
+
+    def sample(self, logits: Any, size: Size = None, generator: Any = None) -> Array:
+        """Words drawn with exactly their probabilities, one a row. logits [.., L] -> ids [..]
+
+        Args:
+            generator: a `numpy.random.Generator` or a seed for arrays, a `torch.Generator` for tensors
+        """
+        rows, shape, lattice = self._prepare(logits, "logits", size)
+        if is_tensor(rows):
+            import torch
+
+            uniforms: Any = torch.rand(len(rows), lattice.num_steps, generator=generator, device=rows.device)
+        else:
+            uniforms = np.random.default_rng(generator).random((len(rows), lattice.num_steps))
+        return _algorithms(rows).sample(rows, uniforms, lattice).reshape(shape)
+
+    def minimum_distance(self, num_bits: int) -> int:
+        """The fewest redundant bits in which two words of B bits differ; (d − 1) // 2 errors are always corrected.
+
+        The code is linear, so this is the weight of the lightest word but 0: a shortest path through the trellis,
+        over states that also know whether a 1 has come yet.
+        """
+        lattice = lattice_of(self.generators, num_bits, None)
+        weights = lattice.patterns.sum(1).astype(np.int64)
+        far = self.length(num_bits) + 1
+        lightest = np.full((int(lattice.levels[-1]), 2), far)
+        lightest[0, 0] = 0
+        for step in range(lattice.num_steps):
+            base = int(lattice.levels[step])
+            for state in range(int(lattice.levels[step + 1]), int(lattice.levels[step + 2])):
+                for source, pattern, bit in lattice.edges[lattice.incoming[state] : lattice.incoming[state + 1]]:
+                    weight = lightest[base + source] + weights[pattern]
+                    lightest[state] = np.minimum(lightest[state], (far, weight.min()) if bit else weight)
+        return int(lightest[-1, 1])
+
+    def _prepare(self, values: Any, name: str, size: Size) -> tuple[Array, tuple[int, ...], Lattice]:
+        """`values` [.., L] as rows [N, L] of float32 or float64, their leading shape, and the lattice to walk."""
+        values = as_array(values)
+        shape = values.shape
+        try:
+            num_bits = self.num_bits(shape[-1])
+        except IndexError:
+            raise ValueError(f"{name}: expected an array with a last dimension, got a single number") from None
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        rows = values.reshape(-1, shape[-1])
+        if rows.dtype is not _FLOAT64:
+            rows = as_floats(rows, name)
+        return rows, shape[:-1], lattice_of(self.generators, num_bits, size)
+
+    def _log_partition(self, rows: Array, lattice: Lattice, size: Size, with_posterior: bool) -> tuple[Array, Any]:
+        """Values [N] and posterior [N, L] or None, by the fastest way there is for these rows [N, L]."""
+        if is_tensor(rows) and rows.is_cuda and (size is None or isinstance(size, int)) and _has_triton():
+            return _load("fused").log_partition(rows, self.generators, lattice.num_bits, size, with_posterior)
+        return _algorithms(rows).log_partition(rows, lattice, with_posterior)
+
+
+class IdentityCode(ConvolutionalCode):
+    """No redundancy, behind the same interface: the bits of the word are what goes out, L = B."""
+
+    def __init__(self) -> None:
+        self.generators = ("1",)
+
+
+def _algorithms(rows: Array) -> Any:
+    """The compiled kernels for rows in main memory, torch elsewhere; either is loaded when first needed."""
+    return _load("host" if is_inspectable(rows) else "device")
+
+
+@cache
+def _load(module: str) -> Any:
+    return importlib.import_module(f"trellex.trellis.{module}")
+
+
+@cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None

@@ -1,0 +1,140 @@
+"""The trellis algorithms for torch tensors on any device, in plain torch operations, one step of the trellis each.
+
+They mean the same as those of `host`, which serves tensors in main memory too. Here no value is inspected,
+because that would wait for the device: NaN in, NaN or nonsense out.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trellex.arrays import number_to_bits
+from trellex.trellis.lattice import CERTAIN, Lattice
+
+
+class Step(NamedTuple):
+    """The edges into the states of one level, every state's list filled up with edges from a dead state."""
+
+    width: int  # states of the level before, after which the dead state is numbered
+    source: Tensor  # [states, edges]
+    pattern: Tensor  # [states, edges]
+    bit: Tensor  # the input bit, in its place in the word  [states, edges]
+
+
+def viterbi(probs: Tensor, lattice: Lattice) -> Tensor:
+    """The most probable word of bit probabilities. probs [N, L] -> bits [N, B]"""
+    numbers, _ = topk(torch.logit(probs), 1, lattice)
+    return number_to_bits(numbers[:, 0], lattice.num_bits)
+
+
+def topk(logits: Tensor, k: int, lattice: Lattice) -> tuple[Tensor, Tensor]:
+    """The k best words, best first, −1 and −inf where there are fewer. logits [N, L] -> numbers, scores [N, k]
+
+    The parallel list Viterbi algorithm: every state keeps the k best ways into it.
+    """
+    metrics, _ = _metrics(logits, lattice)
+    score = metrics.new_zeros(len(logits), 1, 1)  # [N, states, ways]
+    number = score.long()
+    for step, metric in zip(_steps(lattice, logits.device), metrics.unbind(1), strict=True):
+        score = _with_dead_state(score, -torch.inf)[:, step.source] + metric[:, step.pattern, None]
+        number = _with_dead_state(number, 0)[:, step.source] | step.bit[..., None]
+        score, number = _best_first(score.flatten(2), number.flatten(2), k)
+    score, number = score[:, 0], number[:, 0]
+    number = number.where(score > -torch.inf, -1)
+    missing = (0, k - score.shape[1])
+    pad = torch.nn.functional.pad
+    return pad(number, missing, value=-1), pad(score, missing, value=-torch.inf).to(logits.dtype)
+
+
+def log_partition(logits: Tensor, lattice: Lattice, with_posterior: bool = False) -> tuple[Tensor, Tensor | None]:
+    """The log-sum over words and, if asked for, its gradient. logits [N, L] -> values [N], posterior [N, L]"""
+    metrics, patterns = _metrics(logits, lattice)
+    steps = _steps(lattice, logits.device)
+    values, weights = _forward(metrics, steps)
+    if not with_posterior:
+        return values.to(logits.dtype), None
+    flow = torch.ones_like(values)[:, None]  # [N, states]
+    posterior = []
+    for step, weight in zip(reversed(steps), reversed(weights), strict=True):
+        parts = (flow[..., None] * weight).flatten(1)  # [N, states · edges]
+        share = parts.new_zeros(len(parts), len(patterns)).index_add_(1, step.pattern.flatten(), parts)
+        posterior.append(share @ patterns)
+        flow = parts.new_zeros(len(parts), step.width + 1).index_add_(1, step.source.flatten(), parts)
+        flow = flow[:, : step.width]
+    return values.to(logits.dtype), torch.stack(posterior[::-1], 1).flatten(1).to(logits.dtype)
+
+
+def sample(logits: Tensor, uniforms: Tensor, lattice: Lattice) -> Tensor:
+    """Words drawn with their probabilities. logits [N, L], uniforms [N, T] in [0, 1) -> numbers [N]"""
+    metrics, _ = _metrics(logits, lattice)
+    steps = _steps(lattice, logits.device)
+    _, weights = _forward(metrics, steps)
+    rows = torch.arange(len(logits), device=logits.device)
+    state = torch.zeros_like(rows)
+    number = torch.zeros_like(rows)
+    for step, weight, uniform in zip(reversed(steps), reversed(weights), reversed(uniforms.unbind(1)), strict=True):
+        ways = weight[rows, state]  # [N, edges]
+        edge = (ways.cumsum(-1) <= uniform[:, None]).sum(-1)
+        edge = edge.minimum((ways > 0).sum(-1) - 1)  # should rounding leave the sum below the uniform
+        number |= step.bit[state, edge]
+        state = step.source[state, edge]
+    return number
+
+
+def _metrics(logits: Tensor, lattice: Lattice) -> tuple[Tensor, Tensor]:
+    """The score of every output pattern at every step, and the patterns. [N, T, patterns], [patterns, n]"""
+    dtype = torch.float32 if logits.device.type == "mps" else torch.float64
+    patterns = torch.from_numpy(lattice.patterns).to(logits.device, dtype)
+    logits = torch.nan_to_num(logits.to(dtype), nan=torch.nan, posinf=CERTAIN, neginf=-CERTAIN)
+    return logits.view(len(logits), lattice.num_steps, -1) @ patterns.T, patterns
+
+
+def _forward(metrics: Tensor, steps: list[Step]) -> tuple[Tensor, list[Tensor]]:
+    """The log-sum over all ways, and at every step how the sum divides. values [N], weights [N, states, edges]
+
+    As in the kernels, a sum is kept as the score of its best way and its mass relative to that.
+    """
+    best = metrics.new_zeros(len(metrics), 1)  # [N, states]
+    mass = torch.ones_like(best)
+    weights = []
+    for step, metric in zip(steps, metrics.unbind(1), strict=True):
+        ways = _with_dead_state(best, -torch.inf)[:, step.source] + metric[:, step.pattern]
+        best = ways.amax(-1)
+        parts = _with_dead_state(mass, 0.0)[:, step.source] * (ways - best[..., None]).exp()
+        mass = parts.sum(-1)
+        weights.append(parts / mass[..., None])
+    return (best + mass.log())[:, 0], weights
+
+
+def _best_first(score: Tensor, number: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k best along the last dimension, of equal ones the lowest number first."""
+    order = number.argsort(dim=-1, stable=True)
+    score, number = score.gather(-1, order), number.gather(-1, order)
+    order = score.argsort(dim=-1, descending=True, stable=True)[..., :k]
+    return score.gather(-1, order), number.gather(-1, order)
+
+
+def _with_dead_state(values: Tensor, dead: float) -> Tensor:
+    """values [N, states, ..] with one more state, after the others."""
+    return torch.cat([values, torch.full_like(values[:, :1], dead)], 1)
+
+
+@lru_cache(maxsize=64)
+def _steps(lattice: Lattice, device: torch.device) -> list[Step]:
+    """The lattice as dense tensors on a device, one `Step` for every level but the first."""
+    steps = []
+    for time in range(lattice.num_steps):
+        states = np.arange(lattice.levels[time + 1], lattice.levels[time + 2])
+        begin, end = lattice.incoming[states].astype(np.int64), lattice.incoming[states + 1].astype(np.int64)
+        width = int(lattice.levels[time + 1] - lattice.levels[time])
+        index = begin[:, None] + np.arange((end - begin).max())
+        dead = index >= end[:, None]
+        source, pattern, bit = lattice.edges[np.where(dead, 0, index)].astype(np.int64).transpose(2, 0, 1)
+        source[dead] = width
+        steps.append(Step(width, *(torch.from_numpy(x).to(device) for x in (source, pattern, bit << time))))
+    return steps

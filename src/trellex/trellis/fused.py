@@ -1,0 +1,164 @@
+"""One Triton kernel for the log-sum over words and its gradient on CUDA: the whole recursion stays in registers.
+
+A program holds a few words. For each it keeps the 2^m states twice, as in `lattice.below`: the ways whose bits
+so far are at most those of size − 1 (`low`), and the ways whose bits are more (`high`). The butterfly of a step
+is a join, a sum and a split, without any gather.
+"""
+
+# ruff: noqa: N803 — Triton's compile-time constants are written in capitals
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from trellex.trellis import lattice
+
+CERTAIN = tl.constexpr(lattice.CERTAIN)
+NOWHERE = tl.constexpr(-1e30)  # the log-sum of no way at all; finite, so that a difference of two is no NaN
+
+WORDS = 8  # side by side in a program
+PROGRAMS = 1024  # at most; they take the words in turns
+
+
+def log_partition(
+    logits: Tensor, generators: tuple[str, ...], num_bits: int, size: int | None, with_posterior: bool = False
+) -> tuple[Tensor, Tensor | None]:
+    """The log-sum over words and, if asked for, its gradient. logits [N, L] -> values [N], posterior [N, L]"""
+    logits = logits.contiguous()
+    num_words, length = logits.shape
+    memory = len(generators[0]) - 1
+    limit = (1 << num_bits if size is None else size) - 1
+    values = logits.new_empty(num_words)
+    posterior = torch.empty_like(logits) if with_posterior else None
+    if num_words:
+        programs = min(triton.cdiv(num_words, WORDS), PROGRAMS)
+        messages = logits.new_empty((programs, num_bits + memory, WORDS, 2 << memory) if with_posterior else 1)
+        masks = torch.tensor([int(generator, 2) for generator in generators], dtype=torch.int32, device=logits.device)
+        _log_partition[(programs,)](
+            logits, masks, values, posterior, messages, num_words, num_bits, num_bits + memory, limit,
+            OUTPUTS=length // (num_bits + memory), STATES=1 << memory, WORDS=WORDS, WITH_POSTERIOR=with_posterior,
+        )  # fmt: skip
+    return values, posterior
+
+
+@triton.jit
+def _log_partition(
+    logits, masks, values, posterior, messages, num_words, num_bits, num_steps, limit,
+    OUTPUTS: tl.constexpr, STATES: tl.constexpr, WORDS: tl.constexpr, WITH_POSTERIOR: tl.constexpr,
+):  # fmt: skip
+    """logits [N, L], masks [n] -> values [N], posterior [N, L]; messages [programs, T, WORDS, 2 · STATES] is scratch."""
+    word = tl.arange(0, WORDS)[:, None]
+    state = tl.arange(0, STATES)[None, :]
+    register = tl.arange(0, 2 * STATES)[None, :]
+    length = num_steps * OUTPUTS
+    messages += tl.program_id(0).to(tl.int64) * num_steps * WORDS * 2 * STATES + word * 2 * STATES + state
+    message_size = WORDS * 2 * STATES
+
+    for first in range(tl.program_id(0) * WORDS, num_words, tl.num_programs(0) * WORDS):
+        row = (first + word).to(tl.int64)
+        used = row < num_words
+        start = tl.zeros((WORDS, STATES), logits.dtype.element_ty)
+        low = tl.where(state == 0, start, NOWHERE)
+        high = start + NOWHERE
+        for step in range(num_steps):
+            if WITH_POSTERIOR:
+                tl.store(messages + step * message_size, low)
+                tl.store(messages + step * message_size + STATES, high)
+            metric = _metric(logits + row * length + step * OUTPUTS, used, masks, register, OUTPUTS)
+            _, _, _, to_low, to_high = _ways(low, high, metric, register, step, num_bits, limit, WORDS, STATES)
+            low = _into_states(to_low, WORDS, STATES)
+            high = _into_states(to_high, WORDS, STATES)
+        tl.store(values + row, tl.sum(tl.where(state == 0, low, 0.0), 1, keep_dims=True), used)
+
+        if WITH_POSTERIOR:
+            tl.debug_barrier()  # the messages may be read by other threads than wrote them
+            flow_low = tl.where(state == 0, start + 1.0, 0.0)
+            flow_high = start
+            for back in range(num_steps):
+                step = num_steps - 1 - back
+                low_before = tl.load(messages + step * message_size)
+                high_before = tl.load(messages + step * message_size + STATES)
+                metric = _metric(logits + row * length + step * OUTPUTS, used, masks, register, OUTPUTS)
+                from_low, from_high, both, to_low, to_high = _ways(
+                    low_before, high_before, metric, register, step, num_bits, limit, WORDS, STATES
+                )
+                limit_bit = (limit >> step) & 1
+                kept = (register & 1) == limit_bit
+                part_low = _of_next_state(flow_low, WORDS, STATES)
+                part_low *= tl.exp(to_low - _of_next_state(low, WORDS, STATES))
+                part_high = _of_next_state(flow_high, WORDS, STATES)
+                part_high *= tl.exp(to_high - _of_next_state(high, WORDS, STATES))
+                merged = part_low if limit_bit == 1 else part_high
+                part_low = tl.where(kept, part_low, merged * tl.exp(from_low - both))
+                part_high = tl.where(kept, part_high, merged * tl.exp(from_high - both))
+                for output in tl.static_range(OUTPUTS):
+                    bit = _output_bit(tl.load(masks + output), register)
+                    share = tl.sum((part_low + part_high) * bit, 1, keep_dims=True)
+                    tl.store(posterior + row * length + step * OUTPUTS + output, share, used)
+                flow_low = tl.sum(tl.reshape(part_low, (WORDS, STATES, 2)), 2)
+                flow_high = tl.sum(tl.reshape(part_high, (WORDS, STATES, 2)), 2)
+                low, high = low_before, high_before
+            tl.debug_barrier()
+
+
+@triton.jit
+def _metric(logits, used, masks, register, OUTPUTS: tl.constexpr):
+    """The score of a step by register. logits: pointers to its first logit [WORDS, 1] -> [WORDS, 2 · STATES]"""
+    metric = tl.zeros_like(register).to(logits.dtype.element_ty)
+    for output in tl.static_range(OUTPUTS):
+        logit = tl.load(logits + output, used, 0.0)
+        logit = tl.where(tl.abs(logit) == float("inf"), tl.where(logit > 0, CERTAIN, -CERTAIN), logit)
+        metric += logit.to(logits.dtype.element_ty) * _output_bit(tl.load(masks + output), register)
+    return metric
+
+
+@triton.jit
+def _output_bit(mask, register):
+    """The parity of the masked register."""
+    kept = register & mask
+    kept = kept ^ (kept >> 8)
+    kept = kept ^ (kept >> 4)
+    kept = kept ^ (kept >> 2)
+    return (kept ^ (kept >> 1)) & 1
+
+
+@triton.jit
+def _ways(low, high, metric, register, step, num_bits, limit, WORDS: tl.constexpr, STATES: tl.constexpr):
+    """The ways out of low and high states, their sum, and the ways into them, by register [WORDS, 2 · STATES].
+
+    The register is the state followed by the next bit. A bit equal to the limit's leaves a way where it is,
+    a smaller one makes it low, a larger one high; after the last bit only zeros follow.
+    """
+    from_low = tl.reshape(tl.join(low, low), (WORDS, 2 * STATES)) + metric
+    from_high = tl.reshape(tl.join(high, high), (WORDS, 2 * STATES)) + metric
+    both = _log_add(from_low, from_high)
+    limit_bit = (limit >> step) & 1
+    bit = register & 1
+    real = (step < num_bits) | (bit == 0)
+    to_low = tl.where(bit == limit_bit, from_low, tl.where(limit_bit == 1, both, NOWHERE))
+    to_high = tl.where(bit == limit_bit, from_high, tl.where(limit_bit == 0, both, NOWHERE))
+    return from_low, from_high, both, tl.where(real, to_low, NOWHERE), tl.where(real, to_high, NOWHERE)
+
+
+@triton.jit
+def _into_states(ways, WORDS: tl.constexpr, STATES: tl.constexpr):
+    """Sum the ways into every state: the two registers that differ in the oldest bit. -> [WORDS, STATES]"""
+    oldest_0, oldest_1 = tl.split(tl.permute(tl.reshape(ways, (WORDS, 2, STATES)), (0, 2, 1)))
+    return _log_add(oldest_0, oldest_1)
+
+
+@triton.jit
+def _of_next_state(values, WORDS: tl.constexpr, STATES: tl.constexpr):
+    """For every register the value of the state it leads to. [WORDS, STATES] -> [WORDS, 2 · STATES]"""
+    return tl.reshape(tl.permute(tl.join(values, values), (0, 2, 1)), (WORDS, 2 * STATES))
+
+
+@triton.jit
+def _log_add(a: Any, b: Any):
+    highest = tl.maximum(a, b)
+    return highest + tl.log(tl.exp(a - highest) + tl.exp(b - highest))

@@ -1,0 +1,109 @@
+"""The trellis algorithms for numpy arrays: checks the values, shares rows among threads, calls the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellex.arrays import is_tensor
+from trellex.trellis import kernels
+from trellex.trellis.lattice import Lattice
+
+FEW_ROWS = 12  # up to which one word at a time is faster than many side by side
+MIN_ROWS = 64  # a thread's share below which starting it does not pay
+
+Floats: TypeAlias = NDArray[Any]
+
+_threads = 1
+
+
+def set_num_threads(threads: int) -> None:
+    """How many threads share the rows of large arrays in main memory. One unless set."""
+    global _threads
+    if threads < 1:
+        raise ValueError(f"threads: expected at least 1, got {threads}")
+    _threads = threads
+
+
+def _also_for_tensors(algorithm: Callable[..., Any]) -> Callable[..., Any]:
+    """Let an algorithm on arrays take tensors in main memory too; both see the same memory."""
+
+    @wraps(algorithm)
+    def on_either(values: Any, *arguments: Any) -> Any:
+        if not is_tensor(values):
+            return algorithm(values, *arguments)
+        import torch
+
+        answer = algorithm(*(x.detach().numpy() if is_tensor(x) else x for x in (values, *arguments)))
+        if isinstance(answer, tuple):
+            return tuple(x if x is None else torch.from_numpy(x) for x in answer)
+        return torch.from_numpy(answer)
+
+    return on_either
+
+
+@_also_for_tensors
+def viterbi(probs: Floats, lattice: Lattice) -> NDArray[np.int64]:
+    """The most probable word of bit probabilities. probs [N, L] -> bits [N, B]"""
+    bits = np.empty((len(probs), lattice.num_bits), np.int64)
+    if lattice.butterfly is not None and len(probs) <= FEW_ROWS:
+        num_outputs, _, _, half = lattice.butterfly.shape
+        bad_row = kernels.viterbi_butterfly(half, num_outputs)(probs, lattice.butterfly, bits)
+    else:
+        bad_row = _run(kernels.viterbi, lattice, probs, bits)
+    if bad_row >= 0:
+        raise ValueError(f"probs: row {bad_row} has a value outside [0, 1] or NaN; apply a sigmoid to logits first")
+    return bits
+
+
+@_also_for_tensors
+def topk(logits: Floats, k: int, lattice: Lattice) -> tuple[NDArray[np.int64], Floats]:
+    """The k best words, best first, −1 and −inf where there are fewer. logits [N, L] -> numbers, scores [N, k]"""
+    numbers = np.empty((len(logits), k), np.int64)
+    scores = np.empty((len(logits), k))
+    _check(_run(kernels.topk, lattice, logits, numbers, scores))
+    return numbers, scores.astype(logits.dtype, copy=False)
+
+
+@_also_for_tensors
+def log_partition(logits: Floats, lattice: Lattice, with_posterior: bool = False) -> tuple[Floats, Floats | None]:
+    """The log-sum over words and, if asked for, its gradient. logits [N, L] -> values [N], posterior [N, L]"""
+    values = np.empty(len(logits), logits.dtype)
+    posterior = np.empty(logits.shape if with_posterior else (0, 0), logits.dtype)
+    _check(_run(kernels.log_partition, lattice, logits, values, posterior))
+    return values, posterior if with_posterior else None
+
+
+@_also_for_tensors
+def sample(logits: Floats, uniforms: Floats, lattice: Lattice) -> NDArray[np.int64]:
+    """Words drawn with their probabilities. logits [N, L], uniforms [N, T] in [0, 1) -> numbers [N]"""
+    numbers = np.empty(len(logits), np.int64)
+    _check(_run(kernels.sample, lattice, logits, uniforms, numbers))
+    return numbers
+
+
+def _check(bad_row: int) -> None:
+    if bad_row >= 0:
+        raise ValueError(f"logits: row {bad_row} has a NaN; look for it where the logits were made")
+
+
+def _run(kernel: Callable[..., int], lattice: Lattice, rows: Floats, *others: Floats) -> int:
+    """Call `kernel` on all rows, or on a share of them in each of several threads; the first bad row, or −1."""
+    tables = (lattice.levels, lattice.incoming, lattice.edges, lattice.patterns)
+    shares = min(_threads, len(rows) // MIN_ROWS)
+    if shares <= 1:
+        return kernel(rows, *tables, *others)
+    cuts = [len(rows) * share // shares for share in range(shares + 1)]
+    with ThreadPoolExecutor(shares) as pool:
+        jobs = [
+            pool.submit(kernel, rows[begin:end], *tables, *(other[begin:end] for other in others))
+            for begin, end in pairwise(cuts)
+        ]
+    bad_rows = [begin + job.result() for begin, job in zip(cuts, jobs, strict=False) if job.result() >= 0]
+    return min(bad_rows, default=-1)

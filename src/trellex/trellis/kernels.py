@@ -1,0 +1,350 @@
+"""The trellis algorithms for arrays in main memory, compiled by numba and cached on disk.
+
+A kernel takes values in float32 or float64, a row a word, and the arrays of a `Lattice`, fills the outputs it is
+given, and returns the first row that has a bad value, or −1. It computes in float64 and releases the interpreter
+lock, so that threads can share the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from trellex.trellis.lattice import CERTAIN
+
+ONE = np.uint32(1)  # indices stay unsigned, which spares the check for negative ones
+
+compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@compiled
+def _log_odds(prob):
+    """log q / (1 − q), or NaN where q is not a probability."""
+    if 0.0 < prob < 1.0:
+        return math.log(prob / (1.0 - prob))
+    if prob == 0.0:
+        return -CERTAIN
+    return CERTAIN if prob == 1.0 else math.nan
+
+
+def _viterbi_butterfly(half: int, num_outputs: int) -> Callable[..., Any]:
+    """Viterbi for one word at a time over all 2^B bit arrays, the states of a level side by side.
+
+    State 2q + b is entered from the states q and q + half alike, so the q make vectors; `half` and `num_outputs`
+    are constants of the compiled code, for only short loops of known length become plain vector instructions.
+    """
+
+    @compiled
+    def viterbi(probs, outputs, bits):
+        """probs [N, L] -> bits [N, B]
+
+        outputs: the bit that each generator puts out on entering state 2q + b from q + x · half [n, b, x, q]
+        """
+        num_bits = bits.shape[1]
+        num_steps = probs.shape[1] // num_outputs
+        logits = np.empty(num_outputs)
+        score, number = np.empty(2 * half), np.empty(2 * half, np.int64)
+        even, odd = np.empty(half), np.empty(half)
+        even_number, odd_number = np.empty(half, np.int64), np.empty(half, np.int64)
+        for row in range(probs.shape[0]):
+            score[:] = -math.inf
+            number[:] = 0
+            score[0] = 0.0
+            for step in range(num_steps):
+                for output in range(num_outputs):
+                    logits[output] = _log_odds(np.float64(probs[row, step * num_outputs + output]))
+                    if logits[output] != logits[output]:
+                        return row
+                for q in range(half):
+                    best, rival = score[q], score[q + half]
+                    for output in range(num_outputs):
+                        best += outputs[output, 0, 0, q] * logits[output]
+                        rival += outputs[output, 0, 1, q] * logits[output]
+                    wins = rival > best
+                    even[q] = rival if wins else best
+                    even_number[q] = number[q + half] if wins else number[q]
+                bit = np.int64(1) << step
+                for q in range(half):
+                    best, rival = score[q], score[q + half]
+                    for output in range(num_outputs):
+                        best += outputs[output, 1, 0, q] * logits[output]
+                        rival += outputs[output, 1, 1, q] * logits[output]
+                    wins = rival > best
+                    odd[q] = rival if wins else best
+                    odd_number[q] = (number[q + half] if wins else number[q]) | bit
+                if step >= num_bits:
+                    odd[:] = -math.inf
+                for q in range(half):
+                    score[2 * q], score[2 * q + 1] = even[q], odd[q]
+                for q in range(half):
+                    number[2 * q], number[2 * q + 1] = even_number[q], odd_number[q]
+            for place in range(num_bits):
+                bits[row, place] = number[0] >> place & 1
+        return -1
+
+    return viterbi
+
+
+viterbi_butterfly = cache(_viterbi_butterfly)
+
+LANES = 24  # words side by side: enough for the vector units, few enough for the first-level cache
+
+
+@compiled
+def viterbi(probs, levels, incoming, edges, patterns, bits):
+    """The most probable word of every row, many rows at a time. probs [N, L] -> bits [N, B]
+
+    Of equally good ways into a state the first edge wins.
+    """
+    num_bits = bits.shape[1]
+    num_steps = levels.shape[0] - 2
+    num_patterns, num_outputs = patterns.shape
+    widest = ONE
+    for step in range(num_steps):
+        widest = max(widest, levels[step + 1] - levels[step])
+    score = np.empty((2, widest, LANES))
+    number = np.empty((2, widest, LANES), np.int64)
+    logits = np.zeros((probs.shape[1], LANES))
+    metric = np.empty((num_patterns, LANES))
+    for first in range(0, probs.shape[0], LANES):
+        used = min(LANES, probs.shape[0] - first)
+        for lane in range(used):
+            for place in range(probs.shape[1]):
+                logits[place, lane] = _log_odds(np.float64(probs[first + lane, place]))
+                if logits[place, lane] != logits[place, lane]:
+                    return first + lane
+        here, there = np.uint64(0), np.uint64(1)
+        score[here, 0] = 0.0
+        number[here, 0] = 0
+        for step in range(num_steps):
+            for pattern in range(num_patterns):
+                for lane in range(LANES):
+                    metric[pattern, lane] = 0.0
+                for output in range(num_outputs):
+                    for lane in range(LANES):
+                        metric[pattern, lane] += patterns[pattern, output] * logits[step * num_outputs + output, lane]
+            start = levels[step + 1]
+            for state in range(start, levels[step + 2]):
+                target, end = state - start, incoming[state + ONE]
+                edge = incoming[state]
+                other = min(edge + ONE, end - ONE)
+                source, pattern = edges[edge, 0], edges[edge, 1]
+                bit = np.int64(edges[edge, 2]) << step
+                other_source, other_pattern = edges[other, 0], edges[other, 1]
+                other_bit = np.int64(edges[other, 2]) << step
+                for lane in range(LANES):
+                    best = score[here, source, lane] + metric[pattern, lane]
+                    rival = score[here, other_source, lane] + metric[other_pattern, lane]
+                    best_number = number[here, source, lane] | bit
+                    rival_number = number[here, other_source, lane] | other_bit
+                    wins = rival > best
+                    score[there, target, lane] = rival if wins else best
+                    number[there, target, lane] = rival_number if wins else best_number
+                for more in range(other + ONE, end):
+                    other_source, other_pattern = edges[more, 0], edges[more, 1]
+                    other_bit = np.int64(edges[more, 2]) << step
+                    for lane in range(LANES):
+                        best = score[there, target, lane]
+                        rival = score[here, other_source, lane] + metric[other_pattern, lane]
+                        rival_number = number[here, other_source, lane] | other_bit
+                        wins = rival > best
+                        score[there, target, lane] = rival if wins else best
+                        number[there, target, lane] = rival_number if wins else number[there, target, lane]
+            here, there = there, here
+        for lane in range(used):
+            for place in range(num_bits):
+                bits[first + lane, place] = number[here, 0, lane] >> place & 1
+    return -1
+
+
+@compiled
+def _metrics(logits, patterns, metric):
+    """The score of every output pattern at every step. logits [L] -> metric [T, patterns]; False if one is NaN"""
+    num_patterns, num_outputs = patterns.shape
+    metric[:] = 0.0
+    for step in range(metric.shape[0]):
+        for output in range(num_outputs):
+            logit = np.float64(logits[step * num_outputs + output])
+            if logit != logit:
+                return False
+            if abs(logit) == math.inf:
+                logit = math.copysign(CERTAIN, logit)
+            for pattern in range(num_patterns):
+                metric[step, pattern] += patterns[pattern, output] * logit
+    return True
+
+
+@compiled
+def topk(logits, levels, incoming, edges, patterns, numbers, scores):
+    """The k best words of every row, best first. logits [N, L] -> numbers, scores [N, k]
+
+    The serial list Viterbi algorithm: one forward pass finds the best way into every state. A candidate is a
+    state and a fixed way on from it, worth the best way in plus the way on. The best candidate is the next
+    word; leaving its path anywhere by another edge makes new candidates. The output rows hold both, the words
+    found in front and the candidates behind them. Rows with fewer than k words end in −1 and −inf.
+    """
+    num_steps = levels.shape[0] - 2
+    num_states = levels[num_steps + 1]
+    k = numbers.shape[1]
+    metric = np.empty((num_steps, patterns.shape[0]))
+    score = np.empty(num_states)
+    number = np.empty(num_states, np.int64)
+    winner = np.empty(num_states, np.uint32)
+    start_state = np.empty(k, np.uint32)
+    start_step = np.empty(k, np.int64)
+    way_on = np.empty(k)
+    for row in range(logits.shape[0]):
+        if not _metrics(logits[row], patterns, metric):
+            return row
+        score[0] = 0.0
+        number[0] = 0
+        for step in range(num_steps):
+            base = levels[step]
+            for state in range(levels[step + 1], levels[step + 2]):
+                edge = incoming[state]
+                best = score[base + edges[edge, 0]] + metric[step, edges[edge, 1]]
+                for rival_edge in range(edge + ONE, incoming[state + ONE]):
+                    rival = score[base + edges[rival_edge, 0]] + metric[step, edges[rival_edge, 1]]
+                    if rival > best:
+                        best, edge = rival, rival_edge
+                score[state] = best
+                winner[state] = edge
+                number[state] = number[base + edges[edge, 0]] | np.int64(edges[edge, 2]) << step
+
+        numbers[row, 0], scores[row, 0] = number[num_states - 1], score[num_states - 1]
+        start_state[0], start_step[0], way_on[0] = num_states - 1, num_steps, 0.0
+        held, rank = 1, 0
+        while rank < held:
+            if rank == k - 1:
+                break
+            state, step, tail = start_state[rank], start_step[rank], way_on[rank]
+            high_bits = numbers[row, rank] >> step << step
+            while step > 0:
+                step -= 1
+                base = levels[step]
+                for edge in range(incoming[state], incoming[state + ONE]):
+                    if edge == winner[state]:
+                        continue
+                    source = base + edges[edge, 0]
+                    new_tail = tail + metric[step, edges[edge, 1]]
+                    total = score[source] + new_tail
+                    if held == k and total < scores[row, k - 1]:
+                        continue
+                    word = number[source] | np.int64(edges[edge, 2]) << step | high_bits
+                    place = held
+                    while place > rank + 1 and (
+                        total > scores[row, place - 1] or (total == scores[row, place - 1] and word < numbers[row, place - 1])
+                    ):
+                        place -= 1
+                    if place == k:
+                        continue
+                    held = min(held + 1, k)
+                    for moved in range(held - 1, place, -1):
+                        numbers[row, moved], scores[row, moved] = numbers[row, moved - 1], scores[row, moved - 1]
+                        start_state[moved], start_step[moved] = start_state[moved - 1], start_step[moved - 1]
+                        way_on[moved] = way_on[moved - 1]
+                    numbers[row, place], scores[row, place] = word, total
+                    start_state[place], start_step[place], way_on[place] = source, step, new_tail
+                edge = winner[state]
+                tail += metric[step, edges[edge, 1]]
+                high_bits |= np.int64(edges[edge, 2]) << step
+                state = base + edges[edge, 0]
+            rank += 1
+        for missing in range(held, k):
+            numbers[row, missing], scores[row, missing] = -1, -math.inf
+    return -1
+
+
+@compiled
+def _forward(levels, incoming, edges, metric, best, mass, weight):
+    """The sum over all ways into every state, and how it divides among the edges into it. Returns the log-sum.
+
+    A sum is kept as the score of its best path and its mass relative to that, which neither overflows nor
+    underflows however far apart the scores are. best, mass [states]; weight [edges], 1 in all for each state
+    """
+    num_steps = levels.shape[0] - 2
+    best[0], mass[0] = 0.0, 1.0
+    for step in range(num_steps):
+        base = levels[step]
+        for state in range(levels[step + 1], levels[step + 2]):
+            begin, end = incoming[state], incoming[state + ONE]
+            highest = -math.inf
+            for edge in range(begin, end):
+                weight[edge] = best[base + edges[edge, 0]] + metric[step, edges[edge, 1]]
+                highest = max(highest, weight[edge])
+            total = 0.0
+            for edge in range(begin, end):
+                gap = weight[edge] - highest
+                weight[edge] = mass[base + edges[edge, 0]] * (math.exp(gap) if gap < 0.0 else 1.0)
+                total += weight[edge]
+            for edge in range(begin, end):
+                weight[edge] /= total
+            best[state], mass[state] = highest, total
+    return best[-1] + math.log(mass[-1])
+
+
+@compiled
+def log_partition(logits, levels, incoming, edges, patterns, values, posterior):
+    """The log-sum of all words' exp(score), and the probability of every bit. logits [N, L] -> [N], [N, L]
+
+    The posterior is the gradient of the log-sum: the certainty of the last state flows back along the edges in
+    the shares of the forward pass. Left out where posterior has no rows.
+    """
+    num_steps = levels.shape[0] - 2
+    num_states = levels[num_steps + 1]
+    num_patterns, num_outputs = patterns.shape
+    metric = np.empty((num_steps, num_patterns))
+    best, mass, flow = np.empty(num_states), np.empty(num_states), np.empty(num_states)
+    weight = np.empty(edges.shape[0])
+    share = np.empty(num_patterns)
+    for row in range(logits.shape[0]):
+        if not _metrics(logits[row], patterns, metric):
+            return row
+        values[row] = _forward(levels, incoming, edges, metric, best, mass, weight)
+        if posterior.shape[0] == 0:
+            continue
+        flow[:] = 0.0
+        flow[-1] = 1.0
+        for step in range(num_steps - 1, -1, -1):
+            base = levels[step]
+            share[:] = 0.0
+            for state in range(levels[step + 1], levels[step + 2]):
+                for edge in range(incoming[state], incoming[state + ONE]):
+                    part = flow[state] * weight[edge]
+                    flow[base + edges[edge, 0]] += part
+                    share[edges[edge, 1]] += part
+            for output in range(num_outputs):
+                total = 0.0
+                for pattern in range(num_patterns):
+                    total += patterns[pattern, output] * share[pattern]
+                posterior[row, step * num_outputs + output] = total
+    return -1
+
+
+@compiled
+def sample(logits, levels, incoming, edges, patterns, uniforms, numbers):
+    """Draw a word from every row. logits [N, L], uniforms [N, T] in [0, 1) -> numbers [N]"""
+    num_steps = levels.shape[0] - 2
+    num_states = levels[num_steps + 1]
+    metric = np.empty((num_steps, patterns.shape[0]))
+    best, mass, weight = np.empty(num_states), np.empty(num_states), np.empty(edges.shape[0])
+    for row in range(logits.shape[0]):
+        if not _metrics(logits[row], patterns, metric):
+            return row
+        _forward(levels, incoming, edges, metric, best, mass, weight)
+        state, word = num_states - ONE, np.int64(0)
+        for step in range(num_steps - 1, -1, -1):
+            rest = uniforms[row, step]
+            edge, last = incoming[state], incoming[state + ONE] - ONE
+            while edge < last and rest >= weight[edge]:
+                rest -= weight[edge]
+                edge += ONE
+            word |= np.int64(edges[edge, 2]) << step
+            state = levels[step] + edges[edge, 0]
+        numbers[row] = word
+    return -1

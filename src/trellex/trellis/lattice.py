@@ -1,0 +1,172 @@
+"""The trellis unrolled over the bits of a word and trimmed to real words: the graph every algorithm walks.
+
+A path from the first state to the last is a word. The code's register supplies 2^m states a level, and an
+automaton that reads the bits says which paths are words; a state of the lattice is a pair of the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Size: TypeAlias = "int | NDArray[Any] | None"
+
+MAX_BITS = 62  # word ids are int64
+CERTAIN = 1e6  # nats; stands for an infinite logit, so that certain bits outweigh all others but still add up
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Levels 0 … T of states, T = B + m, with edges from each level to the next, grouped by their target.
+
+    Attributes:
+        num_bits: B
+        memory: m, the zeros that follow the B bits
+        levels: states of level t are levels[t] … levels[t + 1] − 1; one state on the first and last [T + 2]
+        incoming: edges into state s are incoming[s] … incoming[s + 1] − 1, that of the lowest number first [states + 1]
+        edges: source state (counted within its level), output pattern, input bit  [edges, 3]
+        patterns: the different outputs of a step, 0 or 1 for each generator  [patterns, n]
+        butterfly: where all arrays are words, the outputs on entering register 2q + b from q + x · 2^(m − 1)
+            [n, b, x, q]; None otherwise, or if m = 0
+    """
+
+    num_bits: int
+    memory: int
+    levels: NDArray[np.uint32]
+    incoming: NDArray[np.uint32]
+    edges: NDArray[np.uint32]
+    patterns: NDArray[np.float64]
+    butterfly: NDArray[np.float64] | None
+
+    @property
+    def num_steps(self) -> int:
+        return self.num_bits + self.memory
+
+
+def lattice_of(generators: tuple[str, ...], num_bits: int, size: Size) -> Lattice:
+    """The lattice of a code over the words of B bits that `size` describes; built once, then remembered.
+
+    `size`: the words are the numbers below it; or an automaton [B, S, 2] says what they are; or, None, all arrays.
+    """
+    if size is None or isinstance(size, int):
+        return _lattice_below(generators, num_bits, size)
+    array = np.asarray(size)
+    if array.ndim == 0 and array.dtype.kind in "iu":
+        return _lattice_below(generators, num_bits, int(array))
+    if array.ndim != 3 or array.shape[::2] != (num_bits, 2) or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"size: expected a whole number or an automaton of shape ({num_bits}, states, 2), "
+            f"got shape {array.shape} of {array.dtype}"
+        )
+    if array.min() < -1 or array.max() >= array.shape[1]:
+        raise ValueError(f"size: the automaton's states go from 0 to {array.shape[1] - 1}, and −1 rejects")
+    return _lattice_within(generators, array.shape, array.astype(np.int64).tobytes())
+
+
+@lru_cache(maxsize=256)
+def _lattice_below(generators: tuple[str, ...], num_bits: int, size: int | None) -> Lattice:
+    if size is None:
+        size = 1 << num_bits
+    if size < 2:
+        raise ValueError(f"size: expected at least 2 words, got {size}")
+    if size > 1 << num_bits:
+        raise ValueError(
+            f"size: {size} words need {(size - 1).bit_length()} bits each, but the last dimension holds {num_bits}"
+        )
+    return build_lattice(generators, below(size, num_bits))
+
+
+@lru_cache(maxsize=16)
+def _lattice_within(generators: tuple[str, ...], shape: tuple[int, ...], automaton: bytes) -> Lattice:
+    return build_lattice(generators, np.frombuffer(automaton, np.int64).reshape(shape))
+
+
+def below(size: int, num_bits: int) -> NDArray[np.int64]:
+    """The automaton of the numbers 0 … size − 1, read lowest bit first. [B, S, 2]
+
+    It starts in state 0, which says that the bits so far, as a number, are at most those of size − 1; state 1 says
+    that they are more, and −1 rejects. After the last bit every state left accepts.
+    """
+    if size == 1 << num_bits:
+        return np.zeros((num_bits, 1, 2), np.int64)
+    automaton = np.empty((num_bits, 2, 2), np.int64)
+    for place in range(num_bits):
+        limit = (size - 1) >> place & 1
+        automaton[place, :, limit] = (0, 1)
+        automaton[place, :, 1 - limit] = 1 - limit
+    automaton[-1][automaton[-1] == 1] = -1
+    return automaton
+
+
+def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64]) -> Lattice:
+    """Unroll the code with these generators over the words that `automaton` [B, S, 2] accepts."""
+    num_bits, memory = len(automaton), len(generators[0]) - 1
+    num_states = 1 << memory
+    patterns, pattern_of_register = _outputs(generators)
+
+    # Forwards: what can be reached. A state is written as automaton state · 2^m + register.
+    states = [np.zeros(1, np.int64)]
+    steps: list[tuple[NDArray[np.int64], ...]] = []
+    for step in range(num_bits + memory):
+        source = np.repeat(np.arange(len(states[-1])), 2)
+        bit = np.tile([0, 1], len(states[-1]))
+        before, register = np.divmod(states[-1][source], num_states)
+        register = register * 2 + bit
+        after = automaton[step, before, bit] if step < num_bits else np.where(bit == 0, 0, -1)
+        alive = after >= 0
+        if step == num_bits - 1:
+            after[alive] = 0  # every word ends in the same state
+        reached, target = np.unique((after * num_states + register % num_states)[alive], return_inverse=True)
+        states.append(reached)
+        order = np.lexsort((before[alive], register[alive], target))
+        steps.append(tuple(x[order] for x in (source[alive], pattern_of_register[register[alive]], bit[alive], target)))
+    if not len(states[-1]):
+        raise ValueError("size: the automaton accepts no bit array at all")
+
+    # Backwards: drop what leads nowhere, number what is left.
+    keep = np.ones(1, bool)
+    level_sizes, edge_blocks = [1], []
+    for (source, pattern, bit, target), level in zip(reversed(steps), reversed(states[:-1]), strict=True):
+        alive = keep[target]
+        target = (np.cumsum(keep) - 1)[target[alive]]
+        keep = np.zeros(len(level), bool)
+        keep[source[alive]] = True
+        source = (np.cumsum(keep) - 1)[source[alive]]
+        edge_blocks.append(np.stack([source, pattern[alive], bit[alive], target], -1))
+        level_sizes.append(int(keep.sum()))
+    level_sizes.reverse()
+    edge_blocks.reverse()
+
+    levels = np.concatenate([[0], np.cumsum(level_sizes)])
+    targets = np.concatenate([block[:, 3] + start for block, start in zip(edge_blocks, levels[1:], strict=False)])
+    incoming = np.searchsorted(targets, np.arange(levels[-1] + 1))
+    return Lattice(
+        num_bits=num_bits,
+        memory=memory,
+        levels=levels.astype(np.uint32),
+        incoming=incoming.astype(np.uint32),
+        edges=np.ascontiguousarray(np.concatenate(edge_blocks)[:, :3], np.uint32),
+        patterns=patterns,
+        butterfly=_butterfly(patterns[pattern_of_register]) if memory and not automaton.any() else None,
+    )
+
+
+def _butterfly(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """outputs by register [2^(m + 1), n], with the oldest bit x and the newest b -> [n, b, x, q]"""
+    return np.ascontiguousarray(outputs.reshape(2, -1, 2, outputs.shape[1]).transpose(3, 2, 0, 1))
+
+
+def _outputs(generators: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The different output patterns [patterns, n], and the pattern of every register content [2^(m + 1)].
+
+    A register holds the m + 1 newest bits, the newest in its lowest place.
+    """
+    registers = np.arange(1 << len(generators[0]))
+    masks = np.array([int(generator, 2) for generator in generators])
+    outputs = np.bitwise_count(registers[:, None] & masks) & 1
+    patterns, pattern_of_register = np.unique(outputs, axis=0, return_inverse=True)
+    return patterns.astype(np.float64), pattern_of_register.reshape(-1)

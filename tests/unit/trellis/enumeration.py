@@ -1,0 +1,67 @@
+"""Brute force over all words: what the trellis must agree with. Written from the paper, not from the code."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from trellex.trellis import ConvolutionalCode, IdentityCode
+
+SIZES = (2, 3, 5, 100, 129, 255, 256, 1000, 1024)
+CODES = {
+    "paper": ConvolutionalCode(),
+    "length 3": ConvolutionalCode(("101", "111")),
+    "length 4, three generators": ConvolutionalCode(("1101", "1011", "1111")),
+    "length 5": ConvolutionalCode(("11001", "10111")),
+    "length 6, weak": ConvolutionalCode(("010110", "001000")),
+    "identity": IdentityCode(),
+}
+
+
+def num_bits(size: int) -> int:
+    return int(np.ceil(np.log2(size)))
+
+
+def redundant_bits(generators: tuple[str, ...], bits: list[int]) -> list[int]:
+    """Algorithm 2, bit by bit."""
+    memory = len(generators[0]) - 1
+    padded = [0] * memory + bits + [0] * memory
+    steps = range(len(bits) + memory)
+    return [sum(int(g) * x for g, x in zip(gen, padded[t:], strict=False)) % 2 for t in steps for gen in generators]
+
+
+def code_words(generators: tuple[str, ...], size: int, bits: int) -> np.ndarray:
+    """The redundant bits of the words 0 … size − 1. [V, L]"""
+    return np.array([redundant_bits(generators, [w >> i & 1 for i in range(bits)]) for w in range(size)], float)
+
+
+class Enumeration:
+    """Scores of all words, and everything that follows from them. logits [N, L], words [V, L]"""
+
+    def __init__(self, logits: np.ndarray, words: np.ndarray) -> None:
+        logits = np.nan_to_num(logits, posinf=1e6, neginf=-1e6)  # a certain bit counts a million nats
+        self.words = words
+        self.scores = logits @ words.T
+        self.log_partition = logsumexp(self.scores, axis=-1)
+        self.probs = softmax(self.scores, axis=-1)
+        self.posterior = self.probs @ words
+
+    def topk(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k best words, the lower id first where scores are equal, padded with −1 and −inf. [N, k] twice"""
+        order = np.argsort(-self.scores, axis=-1, kind="stable")[:, :k]
+        missing = ((0, 0), (0, k - order.shape[1]))
+        scores = np.take_along_axis(self.scores, order, -1)
+        return np.pad(order, missing, constant_values=-1), np.pad(scores, missing, constant_values=-np.inf)
+
+
+def logits_of_every_kind(length: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """Rows [N, L] that tempt an implementation to be wrong. All but the first kind have exact sums."""
+    rng = np.random.default_rng(seed)
+    return {
+        "random": rng.normal(size=(20, length)) * 3,
+        "all tied": np.zeros((1, length)),
+        "many ties": rng.integers(-1, 2, (20, length)).astype(float),
+        "nearly certain": rng.integers(-2, 3, (20, length)) * 10_000.0,
+        "far apart": np.where(rng.random((20, length)) < 0.2, 2.0**40, 1.0) * rng.integers(-3, 4, (20, length)),
+        "infinite": rng.choice([-np.inf, -1.0, 0.0, 2.0, np.inf], (20, length)),
+    }

@@ -1,0 +1,275 @@
+"""What a convolutional code promises beside agreeing with enumeration."""
+
+import subprocess
+import sys
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from enumeration import Enumeration, code_words, num_bits
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trellex.codes import FrequencyCode
+from trellex.trellis import ConvolutionalCode, IdentityCode, set_num_threads
+
+ECC = ConvolutionalCode()
+
+
+def flipped(redundant, places):
+    """redundant [N, L] with the bits at places [N, F] flipped."""
+    result = redundant.copy()
+    rows = np.arange(len(places))[:, None]
+    result[rows, places] ^= 1
+    return result
+
+
+class TestCorrection:
+    def test_all_words_of_16_bits_come_back(self):
+        code = FrequencyCode(1 << 16)
+        ids = np.arange(1 << 16)
+        assert np.array_equal(code.ids(ECC.decode(ECC.encode(code.bits(ids)))), ids)
+
+    @pytest.mark.parametrize("flips", [1, 2, 3, 4])
+    def test_every_pattern_of_up_to_4_flipped_bits_is_corrected(self, flips):
+        places = np.array(list(combinations(range(44), flips)))
+        bits = np.random.default_rng(flips).integers(0, 2, (len(places), 16))
+        assert np.array_equal(ECC.decode(flipped(ECC.encode(bits), places)), bits)
+
+    def test_minimum_distance_is_that_of_the_lightest_word(self):
+        assert ECC.minimum_distance(16) == 10
+        assert ECC.minimum_distance(15) == 10
+        assert IdentityCode().minimum_distance(7) == 1
+        for generators in (("101", "111"), ("1101", "1011", "1111"), ("010", "001")):
+            words = code_words(generators, 1 << 6, 6)
+            assert ConvolutionalCode(generators).minimum_distance(6) == words[1:].sum(-1).min()
+
+    @pytest.mark.parametrize("kind", [np.float32, np.float64])
+    def test_where_certain_bits_contradict_each_other_the_fewest_give_way_and_the_rest_decides(self, kind):
+        rng = np.random.default_rng(0)
+        words = code_words(ECC.generators, 64, 6)
+        probs = rng.uniform(0.1, 0.9, (300, words.shape[1])).astype(kind)
+        certain = rng.random(probs.shape) < 0.6
+        probs[certain] = np.round(probs[certain])
+        contradictions = (certain[:, None] & (probs[:, None] != words)).sum(-1)
+        assert contradictions.min(-1).max() > 0
+        soft = np.where(certain, 0.5, probs).astype(float)
+        evidence = (np.log(soft) - np.log(1 - soft)) @ words.T
+        expected = (evidence - 1e9 * contradictions).argmax(-1)
+        assert np.array_equal((ECC.decode(probs) << np.arange(6)).sum(-1), expected)
+
+
+class TestArrays:
+    def test_leading_dimensions_are_kept(self):
+        logits = np.random.default_rng(0).normal(size=(2, 3, 5, 44))
+        flat = logits.reshape(-1, 44)
+        for ids, scores in (ECC.topk(logits, 4, size=50_000), ECC.topk(torch.from_numpy(logits), 4, size=50_000)):
+            assert tuple(ids.shape) == tuple(scores.shape) == (2, 3, 5, 4)
+            assert np.array_equal(np.asarray(ids).reshape(-1, 4), ECC.topk(flat, 4, size=50_000)[0])
+        assert ECC.log_partition(logits).shape == (2, 3, 5)
+        assert ECC.posterior(logits).shape == logits.shape
+        assert ECC.decode(1 / (1 + np.exp(-logits))).shape == (2, 3, 5, 16)
+        assert ECC.encode(np.zeros((2, 0, 16), int)).shape == (2, 0, 44)
+        assert ECC.topk(logits[0, 0, 0], 4)[0].shape == (4,)
+        assert ECC.log_partition(logits[0, 0, 0]).shape == ()
+        assert ECC.sample(logits[:, :0], size=99).shape == (2, 0, 5)
+
+    def test_memory_order_does_not_matter(self):
+        logits = np.asfortranarray(np.random.default_rng(0).normal(size=(40, 88)))[:, ::2]
+        plain = np.ascontiguousarray(logits)
+        assert np.array_equal(ECC.topk(logits, 3)[0], ECC.topk(plain, 3)[0])
+        assert np.array_equal(ECC.log_partition(torch.from_numpy(plain.T.copy()).T), ECC.log_partition(plain))
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    def test_float_types_are_kept(self, dtype):
+        logits = torch.randn(6, 44, generator=torch.Generator().manual_seed(0)).to(dtype).requires_grad_()
+        assert ECC.log_partition(logits).dtype == dtype
+        ECC.log_partition(logits, size=40_000).sum().backward()
+        assert logits.grad.dtype == dtype
+        ids, scores = ECC.topk(logits, 3)
+        assert (ids.dtype, scores.dtype) == (torch.int64, dtype)
+        assert ECC.log_partition(logits.detach().numpy()).dtype == logits.detach().numpy().dtype
+
+    def test_half_precision_gets_a_gradient_too(self):
+        logits = torch.randn(4, 44, generator=torch.Generator().manual_seed(0)).bfloat16().requires_grad_()
+        values = ECC.log_partition(logits, size=40_000)
+        assert values.dtype == torch.float32
+        values.sum().backward()
+        np.testing.assert_allclose(logits.grad.float(), ECC.posterior(logits, size=40_000).float(), atol=4e-3)
+
+    def test_float32_is_close_to_float64(self):
+        logits = np.random.default_rng(0).normal(size=(50, 44)) * 5
+        single = logits.astype(np.float32)
+        np.testing.assert_allclose(ECC.log_partition(single), ECC.log_partition(logits), rtol=1e-6)
+        np.testing.assert_allclose(ECC.posterior(single), ECC.posterior(logits), atol=1e-5)
+
+    def test_threads_change_nothing(self):
+        rng = np.random.default_rng(0)
+        logits, probs = rng.normal(size=(1000, 44)), rng.random((1000, 44))
+
+        def everything():
+            return (
+                *ECC.topk(logits, 3, size=50_000), ECC.posterior(logits, size=50_000), ECC.decode(probs),
+                ECC.log_partition(logits), ECC.sample(logits, size=50_000, generator=1),
+            )  # fmt: skip
+
+        alone = everything()
+        try:
+            set_num_threads(3)
+            assert all(np.array_equal(a, b) for a, b in zip(alone, everything(), strict=True))
+            probs[700, 3] = 1.5
+            with pytest.raises(ValueError, match="row 700"):
+                ECC.decode(probs)
+        finally:
+            set_num_threads(1)
+
+    def test_gradient_of_an_expression(self):
+        """The loss of a word, score − log_partition, by finite differences."""
+        logits = torch.randn(3, 2, 22, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        target = torch.randint(0, 2, logits.shape, generator=torch.Generator().manual_seed(1))
+        assert torch.autograd.gradcheck(
+            lambda z: (z * target).sum(-1) - ECC.log_partition(z, size=21), (logits.requires_grad_(),)
+        )
+
+
+def test_importing_needs_neither_torch_nor_numba():
+    script = "import sys, trellex.trellis, trellex.codes; sys.exit(bool({'torch', 'numba'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def test_arrays_need_no_torch():
+    script = (
+        "import sys, numpy as np; from trellex.trellis import ConvolutionalCode as C; from trellex.codes import *\n"
+        "c = C(); z = np.ones(44); c.topk(z, 2, size=9); c.log_partition(z); c.sample(z); c.decode(z)\n"
+        "c.encode(RandomCode(9).bits([1])); HuffmanCode([1, 2]).ids([[0]]); sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+generators = st.integers(3, 6).flatmap(
+    lambda length: st.lists(
+        st.text("01", min_size=length, max_size=length).filter(lambda g: "1" in g), min_size=2, max_size=4
+    )
+)
+
+
+class TestProperties:
+    @settings(max_examples=60, deadline=None)
+    @given(generators, st.integers(2, 70), st.integers(0, 2**32 - 1), st.integers(1, 20))
+    def test_any_code_agrees_with_enumeration(self, generators, size, seed, k):
+        ecc, bits = ConvolutionalCode(generators), num_bits(size)
+        logits = np.random.default_rng(seed).integers(-2, 3, (3, ecc.length(bits))).astype(float)
+        truth = Enumeration(logits, code_words(ecc.generators, size, bits))
+        ids, scores = ecc.topk(logits, k, size=size)
+        assert np.array_equal(ids, truth.topk(k)[0])
+        assert np.array_equal(scores, truth.topk(k)[1])
+        np.testing.assert_allclose(ecc.log_partition(logits, size=size), truth.log_partition, atol=1e-9)
+        np.testing.assert_allclose(ecc.posterior(logits, size=size), truth.posterior, atol=1e-7)
+
+    @settings(max_examples=50, deadline=None)
+    @given(st.integers(1, 62), st.data())
+    def test_the_code_is_linear_and_decoding_inverts_it(self, bits, data):
+        word = st.lists(st.integers(0, 1), min_size=bits, max_size=bits)
+        a, b = np.array(data.draw(word)), np.array(data.draw(word))
+        assert np.array_equal(ECC.encode(a) ^ ECC.encode(b), ECC.encode(a ^ b))
+        assert np.array_equal(ECC.decode(ECC.encode(a)), a)
+
+    @settings(max_examples=50, deadline=None)
+    @given(st.integers(2, 1 << 20), st.integers(0, 2**32 - 1))
+    def test_answers_are_consistent_at_any_size(self, size, seed):
+        length = ECC.length(num_bits(size))
+        logits = np.random.default_rng(seed).normal(size=(2, length)) * 2
+        ids, scores = ECC.topk(logits, 7, size=size)
+        assert ((ids < size) & (ids >= -1)).all()
+        assert ((ids == -1) == (scores == -np.inf)).all()
+        assert (np.diff(np.where(ids < 0, -1e9, scores)) <= 0).all()
+        redundant = ECC.encode(np.maximum(ids, 0)[..., None] >> np.arange(num_bits(size)) & 1)
+        np.testing.assert_allclose((redundant * logits[:, None]).sum(-1)[ids >= 0], scores[ids >= 0], atol=1e-9)
+        partition = ECC.log_partition(logits, size=size)
+        best = scores[:, 0]
+        assert (partition >= best - 1e-9).all()
+        assert (partition <= best + np.log(size) + 1e-9).all()
+        assert (ECC.sample(logits, size=size, generator=seed) < size).all()
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("generators", "message"),
+        [
+            (("101", "1111"), "one length"),
+            (("101", "1a1"), "0 or 1"),
+            (("101", 111), "0 or 1"),
+            (("10", "11"), "3 to 9"),
+            (("1" * 10, "1" * 10), "3 to 9"),
+            (("101", "000"), "zeros"),
+            (("101",), "two or more"),
+            ("101", "two or more"),
+        ],
+    )
+    def test_generators(self, generators, message):
+        with pytest.raises(ValueError, match=f"generators: .*{message}"):
+            ConvolutionalCode(generators)
+
+    @pytest.mark.parametrize("kind", [np.array, torch.tensor])
+    def test_values(self, kind):
+        good = np.zeros(44)
+        bad = good.copy()
+        bad[7] = np.nan
+        for function in (ECC.log_partition, ECC.posterior, ECC.sample, lambda z: ECC.topk(z, 2)):
+            with pytest.raises(ValueError, match="logits: row 0 has a NaN"):
+                function(kind(bad))
+            with pytest.raises(ValueError, match=r"logits: the last dimension, 43.*2 · \(B \+ 6\)"):
+                function(kind(good[:43]))
+            with pytest.raises(ValueError, match="logits: the last dimension, 12"):
+                function(kind(good[:12]))
+            with pytest.raises(ValueError, match="logits: .*single number"):
+                function(kind(1.0))
+        for value in (np.nan, -0.1, 1.1, np.inf):
+            bad[7] = value
+            with pytest.raises(ValueError, match="probs: row 0 .*sigmoid"):
+                ECC.decode(kind(bad))
+            with pytest.raises(ValueError, match="probs: row 30 .*sigmoid"):
+                ECC.decode(kind(np.stack([good] * 30 + [bad])))
+        with pytest.raises(ValueError, match="bits: .*only 0 and 1"):
+            ECC.encode(kind([0, 2, 1]))
+        with pytest.raises(ValueError, match="bits: the last dimension"):
+            ECC.encode(kind(1))
+
+    def test_probabilities_of_exactly_0_and_1_are_legal(self):
+        probs = np.random.default_rng(0).integers(0, 2, (100, 44)).astype(float)
+        assert np.isin(ECC.decode(probs), (0, 1)).all()
+
+    @pytest.mark.parametrize(
+        ("size", "message"),
+        [
+            (1, "at least 2 words"),
+            (0, "at least 2 words"),
+            ((1 << 16) + 1, "need 17 bits"),
+            (np.zeros((15, 1, 2), int), "automaton of shape"),
+            (np.zeros((16, 1, 2)), "automaton of shape"),
+            (2.5, "whole number"),
+            (np.ones((16, 1, 2), int), "states go from 0 to 0"),
+            (np.full((16, 1, 2), -1), "accepts no bit array"),
+        ],
+    )
+    def test_sizes(self, size, message):
+        with pytest.raises(ValueError, match=f"size: .*{message}"):
+            ECC.log_partition(np.zeros(44), size=size)
+
+    def test_a_numpy_integer_is_a_size(self):
+        assert ECC.log_partition(np.zeros(44), size=np.int64(1000)) == pytest.approx(np.log(1000))
+
+    @pytest.mark.parametrize("k", [0, -1, 1.5, True, "2"])
+    def test_k(self, k):
+        with pytest.raises(ValueError, match="k: expected a whole number"):
+            ECC.topk(np.zeros(44), k)
+
+    def test_threads(self):
+        with pytest.raises(ValueError, match="threads: expected at least 1"):
+            set_num_threads(0)
+
+    def test_more_words_asked_for_than_there_are(self):
+        ids, scores = ECC.topk(np.zeros(ECC.length(2)), 5, size=3)
+        assert ids.tolist() == [0, 1, 2, -1, -1]
+        assert scores.tolist() == [0, 0, 0, -np.inf, -np.inf]

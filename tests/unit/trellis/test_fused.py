@@ -1,0 +1,90 @@
+"""The Triton kernel against the compiled CPU kernels: in Triton's interpreter, and on a GPU where there is one."""
+
+import numpy as np
+import pytest
+import torch
+from enumeration import CODES, logits_of_every_kind, num_bits
+
+from trellex.trellis import ConvolutionalCode, device
+from trellex.trellis.lattice import lattice_of
+
+fused = pytest.importorskip("trellex.trellis.fused", reason="Triton is not installed")
+
+PLACE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.mark.parametrize("name", CODES)
+@pytest.mark.parametrize("size", [2, 3, 100, 128, 1000, None])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_value_and_gradient(name, size, dtype):
+    ecc, bits = CODES[name], num_bits(size or 1024)
+    for logits in logits_of_every_kind(ecc.length(bits)).values():
+        tensor = torch.from_numpy(logits).to(PLACE, dtype)
+        values, posterior = fused.log_partition(tensor, ecc.generators, bits, size, with_posterior=True)
+        without, nothing = fused.log_partition(tensor, ecc.generators, bits, size)
+        assert nothing is None
+        assert values.dtype == posterior.dtype == dtype
+        largest = np.abs(np.nan_to_num(logits, posinf=1e6, neginf=-1e6)).max()
+        rounding = 100 * torch.finfo(dtype).eps * (1 + largest)  # sums pass through logits of that size
+        for answer in (values, without):
+            np.testing.assert_allclose(
+                answer.cpu(), ecc.log_partition(logits, size=size), rtol=10 * torch.finfo(dtype).eps, atol=rounding
+            )
+        if rounding < 1e-2:
+            np.testing.assert_allclose(posterior.cpu(), ecc.posterior(logits, size=size), atol=rounding)
+
+
+def test_extreme_logits_make_no_nan_in_single_precision():
+    for logits in logits_of_every_kind(44).values():
+        tensor = torch.from_numpy(logits).to(PLACE, torch.float32)
+        values, posterior = fused.log_partition(tensor, CODES["paper"].generators, 16, 40_000, with_posterior=True)
+        assert values.isfinite().all()
+        assert ((posterior >= -1e-5) & (posterior <= 1 + 1e-5)).all()
+
+
+def test_no_rows():
+    values, posterior = fused.log_partition(torch.empty(0, 44, device=PLACE), ("1001111", "1101101"), 16, 9, True)
+    assert values.shape == (0,)
+    assert posterior.shape == (0, 44)
+
+
+def test_more_words_than_the_programs_hold_at_once(monkeypatch):
+    monkeypatch.setattr(fused, "PROGRAMS", 2)
+    logits = np.random.default_rng(0).normal(size=(45, 22))
+    _, posterior = fused.log_partition(torch.from_numpy(logits).to(PLACE), ("1001111", "1101101"), 5, 21, True)
+    np.testing.assert_allclose(posterior.cpu(), CODES["paper"].posterior(logits, size=21), atol=1e-9)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(PLACE == "cpu", reason="no CUDA device")
+class TestOnTheGPU:
+    """All functions on CUDA tensors against arrays in main memory."""
+
+    ecc = ConvolutionalCode()
+
+    def logits(self, rows=3000, dtype=torch.float64):
+        return torch.randn(rows, 44, dtype=dtype, generator=torch.Generator().manual_seed(0)) * 3
+
+    def test_log_partition_uses_the_fused_kernel_and_has_a_gradient(self):
+        for dtype, near in ((torch.float32, 1e-4), (torch.float64, 1e-9)):
+            logits = self.logits(dtype=dtype)
+            on_gpu = logits.cuda().requires_grad_()
+            values = self.ecc.log_partition(on_gpu, size=50_000)
+            values.sum().backward()
+            np.testing.assert_allclose(values.detach().cpu(), self.ecc.log_partition(logits, size=50_000), atol=near)
+            np.testing.assert_allclose(on_gpu.grad.cpu(), self.ecc.posterior(logits, size=50_000), atol=near)
+            plain = device.log_partition(logits.cuda(), lattice_of(self.ecc.generators, 16, 50_000), True)
+            np.testing.assert_allclose(plain[1].cpu(), on_gpu.grad.cpu(), atol=near)
+
+    def test_words(self):
+        logits = self.logits()
+        ids, scores = self.ecc.topk(logits.cuda(), 5, size=50_000)
+        assert ids.is_cuda
+        assert np.array_equal(ids.cpu(), self.ecc.topk(logits, 5, size=50_000)[0])
+        np.testing.assert_allclose(scores.cpu(), self.ecc.topk(logits, 5, size=50_000)[1], atol=1e-9)
+        probs = logits.sigmoid()
+        assert np.array_equal(self.ecc.decode(probs.cuda()).cpu(), self.ecc.decode(probs))
+        bits = self.ecc.decode(probs)
+        assert np.array_equal(self.ecc.encode(bits.cuda()).cpu(), self.ecc.encode(bits))
+        drawn = self.ecc.sample(logits.cuda(), size=50_000, generator=torch.Generator("cuda").manual_seed(1))
+        assert (drawn < 50_000).all()

@@ -17,6 +17,8 @@ Array: TypeAlias = Any  # NDArray or torch.Tensor; what comes out is of the kind
 
 def is_tensor(values: object) -> TypeGuard[torch.Tensor]:
     """Whether `values` is a torch tensor. False, at no cost, as long as nobody has imported torch."""
+    if isinstance(values, np.ndarray):
+        return False
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(values, torch.Tensor)
 

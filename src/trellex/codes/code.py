@@ -54,7 +54,9 @@ class Code(ABC):
         """The numbers whose bits are the codes of words. ids [..] -> numbers [..]"""
         ids = as_integers(ids, "ids")
         if is_inspectable(ids) and bool(((ids < 0) | (ids >= self.vocab_size)).any()):
-            raise ValueError(f"ids: word ids go from 0 to {self.vocab_size - 1}, got {int(ids.min())} … {int(ids.max())}")
+            raise ValueError(
+                f"ids: word ids go from 0 to {self.vocab_size - 1}, got {int(ids.min())} … {int(ids.max())}"
+            )
         return self._numbers(ids)
 
     def words(self, numbers: Any) -> Array:

@@ -15,6 +15,8 @@ from trellex.trellis.lattice import MAX_BITS, Lattice, Size, lattice_of
 
 PAPER_GENERATORS = ("1001111", "1101101")
 
+WORTH_FETCHING = 1024  # rows on an accelerator for which the compiled kernels, the way included, are faster
+
 _FLOAT64 = np.dtype(np.float64)
 
 
@@ -30,7 +32,7 @@ class ConvolutionalCode:
     the first of the array; or an automaton [B, S, 2], as `Code.restriction` gives it; or, if None, all 2^B arrays.
 
     Numpy arrays in give numpy arrays out, torch tensors in give torch tensors on the same device, float32 and
-    float64, over any leading dimensions. NaN is refused, except on accelerators, where looking for it would wait
+    float64, over any leading dimensions. NaN is refused, except on accelerators, where looking for it may wait
     for the device. An infinite logit or a probability of 0 or 1 makes a bit certain: it counts a million nats.
 
     Args:
@@ -116,7 +118,9 @@ class ConvolutionalCode:
         """
         rows, shape, lattice = self._prepare(logits, "logits", size)
         if is_tensor(rows) and rows.requires_grad:
-            values = _load("gradient").LogPartition.apply(rows, lambda rows: self._log_partition(rows, lattice, size, True))
+            values = _load("gradient").LogPartition.apply(
+                rows, lambda rows: self._log_partition(rows, lattice, size, True)
+            )
         else:
             values, _ = self._log_partition(rows, lattice, size, False)
         return values.reshape(shape)
@@ -179,7 +183,7 @@ class ConvolutionalCode:
         """Values [N] and posterior [N, L] or None, by the fastest way there is for these rows [N, L]."""
         if is_tensor(rows) and rows.is_cuda and (size is None or isinstance(size, int)) and _has_triton():
             return _load("fused").log_partition(rows, self.generators, lattice.num_bits, size, with_posterior)
-        return _algorithms(rows).log_partition(rows, lattice, with_posterior)
+        return _load("host" if is_inspectable(rows) else "device").log_partition(rows, lattice, with_posterior)
 
 
 class IdentityCode(ConvolutionalCode):
@@ -190,12 +194,13 @@ class IdentityCode(ConvolutionalCode):
 
 
 def _algorithms(rows: Array) -> Any:
-    """The compiled kernels for rows in main memory, torch elsewhere; either is loaded when first needed."""
-    return _load("host" if is_inspectable(rows) else "device")
+    """The compiled kernels for rows in main memory and for few rows elsewhere, torch for the rest."""
+    return _load("host" if is_inspectable(rows) or len(rows) <= WORTH_FETCHING else "device")
 
 
 @cache
 def _load(module: str) -> Any:
+    """A module of this package, imported when first needed."""
     return importlib.import_module(f"trellex.trellis.{module}")
 
 

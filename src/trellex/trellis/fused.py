@@ -9,7 +9,7 @@ is a join, a sum and a split, without any gather.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
 
 import torch
 import triton
@@ -21,8 +21,9 @@ from trellex.trellis import lattice
 CERTAIN = tl.constexpr(lattice.CERTAIN)
 NOWHERE = tl.constexpr(-1e30)  # the log-sum of no way at all; finite, so that a difference of two is no NaN
 
-WORDS = 8  # side by side in a program
-PROGRAMS = 1024  # at most; they take the words in turns
+WORDS = 2  # side by side in a program
+WARPS = 1  # threads of a program, in 32s
+PROGRAMS = 4096  # at most; they take the words in turns
 
 
 def log_partition(
@@ -38,12 +39,19 @@ def log_partition(
     if num_words:
         programs = min(triton.cdiv(num_words, WORDS), PROGRAMS)
         messages = logits.new_empty((programs, num_bits + memory, WORDS, 2 << memory) if with_posterior else 1)
-        masks = torch.tensor([int(generator, 2) for generator in generators], dtype=torch.int32, device=logits.device)
         _log_partition[(programs,)](
-            logits, masks, values, posterior, messages, num_words, num_bits, num_bits + memory, limit,
+            logits, _masks(generators, logits.device), values, posterior, messages,
+            num_words, num_bits, num_bits + memory, limit,
             OUTPUTS=length // (num_bits + memory), STATES=1 << memory, WORDS=WORDS, WITH_POSTERIOR=with_posterior,
+            num_warps=WARPS,
         )  # fmt: skip
     return values, posterior
+
+
+@lru_cache(maxsize=16)
+def _masks(generators: tuple[str, ...], device: torch.device) -> Tensor:
+    """The generators as numbers. [n]"""
+    return torch.tensor([int(generator, 2) for generator in generators], dtype=torch.int32, device=device)
 
 
 @triton.jit
@@ -51,7 +59,7 @@ def _log_partition(
     logits, masks, values, posterior, messages, num_words, num_bits, num_steps, limit,
     OUTPUTS: tl.constexpr, STATES: tl.constexpr, WORDS: tl.constexpr, WITH_POSTERIOR: tl.constexpr,
 ):  # fmt: skip
-    """logits [N, L], masks [n] -> values [N], posterior [N, L]; messages [programs, T, WORDS, 2 · STATES] is scratch."""
+    """logits [N, L], masks [n] -> values [N], posterior [N, L]; messages: scratch [programs, T, WORDS, 2 · STATES]"""
     word = tl.arange(0, WORDS)[:, None]
     state = tl.arange(0, STATES)[None, :]
     register = tl.arange(0, 2 * STATES)[None, :]
@@ -70,7 +78,7 @@ def _log_partition(
                 tl.store(messages + step * message_size, low)
                 tl.store(messages + step * message_size + STATES, high)
             metric = _metric(logits + row * length + step * OUTPUTS, used, masks, register, OUTPUTS)
-            _, _, _, to_low, to_high = _ways(low, high, metric, register, step, num_bits, limit, WORDS, STATES)
+            _, _, to_low, to_high = _ways(low, high, metric, register, step, num_bits, limit, WORDS, STATES)
             low = _into_states(to_low, WORDS, STATES)
             high = _into_states(to_high, WORDS, STATES)
         tl.store(values + row, tl.sum(tl.where(state == 0, low, 0.0), 1, keep_dims=True), used)
@@ -81,28 +89,26 @@ def _log_partition(
             flow_high = start
             for back in range(num_steps):
                 step = num_steps - 1 - back
-                low_before = tl.load(messages + step * message_size)
-                high_before = tl.load(messages + step * message_size + STATES)
+                low = tl.load(messages + step * message_size)
+                high = tl.load(messages + step * message_size + STATES)
                 metric = _metric(logits + row * length + step * OUTPUTS, used, masks, register, OUTPUTS)
-                from_low, from_high, both, to_low, to_high = _ways(
-                    low_before, high_before, metric, register, step, num_bits, limit, WORDS, STATES
+                from_low, from_high, to_low, to_high = _ways(
+                    low, high, metric, register, step, num_bits, limit, WORDS, STATES
                 )
                 limit_bit = (limit >> step) & 1
                 kept = (register & 1) == limit_bit
-                part_low = _of_next_state(flow_low, WORDS, STATES)
-                part_low *= tl.exp(to_low - _of_next_state(low, WORDS, STATES))
-                part_high = _of_next_state(flow_high, WORDS, STATES)
-                part_high *= tl.exp(to_high - _of_next_state(high, WORDS, STATES))
+                part_low = _back_from_states(flow_low, to_low, WORDS, STATES)
+                part_high = _back_from_states(flow_high, to_high, WORDS, STATES)
                 merged = part_low if limit_bit == 1 else part_high
-                part_low = tl.where(kept, part_low, merged * tl.exp(from_low - both))
-                part_high = tl.where(kept, part_high, merged * tl.exp(from_high - both))
+                was_low = tl.sigmoid(from_low - from_high)
+                part_low = tl.where(kept, part_low, merged * was_low)
+                part_high = tl.where(kept, part_high, merged * (1 - was_low))
                 for output in tl.static_range(OUTPUTS):
                     bit = _output_bit(tl.load(masks + output), register)
                     share = tl.sum((part_low + part_high) * bit, 1, keep_dims=True)
                     tl.store(posterior + row * length + step * OUTPUTS + output, share, used)
                 flow_low = tl.sum(tl.reshape(part_low, (WORDS, STATES, 2)), 2)
                 flow_high = tl.sum(tl.reshape(part_high, (WORDS, STATES, 2)), 2)
-                low, high = low_before, high_before
             tl.debug_barrier()
 
 
@@ -129,7 +135,7 @@ def _output_bit(mask, register):
 
 @triton.jit
 def _ways(low, high, metric, register, step, num_bits, limit, WORDS: tl.constexpr, STATES: tl.constexpr):
-    """The ways out of low and high states, their sum, and the ways into them, by register [WORDS, 2 · STATES].
+    """The ways out of low and high states, and into them, by register [WORDS, 2 · STATES].
 
     The register is the state followed by the next bit. A bit equal to the limit's leaves a way where it is,
     a smaller one makes it low, a larger one high; after the last bit only zeros follow.
@@ -142,23 +148,31 @@ def _ways(low, high, metric, register, step, num_bits, limit, WORDS: tl.constexp
     real = (step < num_bits) | (bit == 0)
     to_low = tl.where(bit == limit_bit, from_low, tl.where(limit_bit == 1, both, NOWHERE))
     to_high = tl.where(bit == limit_bit, from_high, tl.where(limit_bit == 0, both, NOWHERE))
-    return from_low, from_high, both, tl.where(real, to_low, NOWHERE), tl.where(real, to_high, NOWHERE)
+    return from_low, from_high, tl.where(real, to_low, NOWHERE), tl.where(real, to_high, NOWHERE)
+
+
+@triton.jit
+def _pairs(ways, WORDS: tl.constexpr, STATES: tl.constexpr):
+    """The two ways into every state, whose registers differ in the oldest bit. -> [WORDS, STATES] twice"""
+    return tl.split(tl.permute(tl.reshape(ways, (WORDS, 2, STATES)), (0, 2, 1)))
 
 
 @triton.jit
 def _into_states(ways, WORDS: tl.constexpr, STATES: tl.constexpr):
-    """Sum the ways into every state: the two registers that differ in the oldest bit. -> [WORDS, STATES]"""
-    oldest_0, oldest_1 = tl.split(tl.permute(tl.reshape(ways, (WORDS, 2, STATES)), (0, 2, 1)))
-    return _log_add(oldest_0, oldest_1)
+    """Sum the ways into every state. [WORDS, 2 · STATES] -> [WORDS, STATES]"""
+    with_0, with_1 = _pairs(ways, WORDS, STATES)
+    return _log_add(with_0, with_1)
 
 
 @triton.jit
-def _of_next_state(values, WORDS: tl.constexpr, STATES: tl.constexpr):
-    """For every register the value of the state it leads to. [WORDS, STATES] -> [WORDS, 2 · STATES]"""
-    return tl.reshape(tl.permute(tl.join(values, values), (0, 2, 1)), (WORDS, 2 * STATES))
+def _back_from_states(flow, ways, WORDS: tl.constexpr, STATES: tl.constexpr):
+    """Divide the flow of every state among the ways into it. flow [WORDS, STATES] -> [WORDS, 2 · STATES]"""
+    with_0, with_1 = _pairs(ways, WORDS, STATES)
+    flow_0 = flow * tl.sigmoid(with_0 - with_1)
+    return tl.reshape(tl.permute(tl.join(flow_0, flow - flow_0), (0, 2, 1)), (WORDS, 2 * STATES))
 
 
 @triton.jit
-def _log_add(a: Any, b: Any):
+def _log_add(a, b):
     highest = tl.maximum(a, b)
     return highest + tl.log(tl.exp(a - highest) + tl.exp(b - highest))

@@ -1,4 +1,4 @@
-"""The trellis algorithms for numpy arrays: checks the values, shares rows among threads, calls the kernels."""
+"""The trellis algorithms in main memory: checks the values, shares rows among threads, calls the kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trellex.arrays import is_tensor
 from trellex.trellis import kernels
 from trellex.trellis.lattice import Lattice
 
-FEW_ROWS = 12  # up to which one word at a time is faster than many side by side
+FEW_ROWS = 24  # up to which one word at a time is faster than many side by side
 MIN_ROWS = 64  # a thread's share below which starting it does not pay
 
 Floats: TypeAlias = NDArray[Any]
@@ -32,7 +32,7 @@ def set_num_threads(threads: int) -> None:
 
 
 def _also_for_tensors(algorithm: Callable[..., Any]) -> Callable[..., Any]:
-    """Let an algorithm on arrays take tensors in main memory too; both see the same memory."""
+    """Let an algorithm on arrays take tensors too. Those in main memory are not copied, others go there and back."""
 
     @wraps(algorithm)
     def on_either(values: Any, *arguments: Any) -> Any:
@@ -40,10 +40,10 @@ def _also_for_tensors(algorithm: Callable[..., Any]) -> Callable[..., Any]:
             return algorithm(values, *arguments)
         import torch
 
-        answer = algorithm(*(x.detach().numpy() if is_tensor(x) else x for x in (values, *arguments)))
+        answer = algorithm(*(x.detach().cpu().numpy() if is_tensor(x) else x for x in (values, *arguments)))
         if isinstance(answer, tuple):
-            return tuple(x if x is None else torch.from_numpy(x) for x in answer)
-        return torch.from_numpy(answer)
+            return tuple(x if x is None else torch.from_numpy(x).to(values.device) for x in answer)
+        return torch.from_numpy(answer).to(values.device)
 
     return on_either
 

@@ -19,6 +19,8 @@ from trellex.trellis.lattice import CERTAIN
 
 ONE = np.uint32(1)  # indices stay unsigned, which spares the check for negative ones
 
+SAFE_SPAN = 600.0  # nats between the scores of any two words, within which sums need no scaling in float64
+
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
@@ -32,7 +34,8 @@ def _log_odds(prob):
     return CERTAIN if prob == 1.0 else math.nan
 
 
-def _viterbi_butterfly(half: int, num_outputs: int) -> Callable[..., Any]:
+@cache
+def viterbi_butterfly(half: int, num_outputs: int) -> Callable[..., Any]:
     """Viterbi for one word at a time over all 2^B bit arrays, the states of a level side by side.
 
     State 2q + b is entered from the states q and q + half alike, so the q make vectors; `half` and `num_outputs`
@@ -48,12 +51,10 @@ def _viterbi_butterfly(half: int, num_outputs: int) -> Callable[..., Any]:
         num_bits = bits.shape[1]
         num_steps = probs.shape[1] // num_outputs
         logits = np.empty(num_outputs)
-        score, number = np.empty(2 * half), np.empty(2 * half, np.int64)
-        even, odd = np.empty(half), np.empty(half)
-        even_number, odd_number = np.empty(half, np.int64), np.empty(half, np.int64)
+        score, even, odd = np.empty(2 * half), np.empty(half), np.empty(half)
+        from_upper = np.empty((num_steps, 2, half), np.bool_)
         for row in range(probs.shape[0]):
             score[:] = -math.inf
-            number[:] = 0
             score[0] = 0.0
             for step in range(num_steps):
                 for output in range(num_outputs):
@@ -61,38 +62,35 @@ def _viterbi_butterfly(half: int, num_outputs: int) -> Callable[..., Any]:
                     if logits[output] != logits[output]:
                         return row
                 for q in range(half):
-                    best, rival = score[q], score[q + half]
+                    lower, upper = score[q], score[q + half]
                     for output in range(num_outputs):
-                        best += outputs[output, 0, 0, q] * logits[output]
-                        rival += outputs[output, 0, 1, q] * logits[output]
-                    wins = rival > best
-                    even[q] = rival if wins else best
-                    even_number[q] = number[q + half] if wins else number[q]
-                bit = np.int64(1) << step
-                for q in range(half):
-                    best, rival = score[q], score[q + half]
-                    for output in range(num_outputs):
-                        best += outputs[output, 1, 0, q] * logits[output]
-                        rival += outputs[output, 1, 1, q] * logits[output]
-                    wins = rival > best
-                    odd[q] = rival if wins else best
-                    odd_number[q] = (number[q + half] if wins else number[q]) | bit
-                if step >= num_bits:
-                    odd[:] = -math.inf
+                        lower += outputs[output, 0, 0, q] * logits[output]
+                        upper += outputs[output, 0, 1, q] * logits[output]
+                    even[q] = upper if upper > lower else lower
+                    from_upper[step, 0, q] = upper > lower
+                odd[:] = -math.inf
+                if step < num_bits:
+                    for q in range(half):
+                        lower, upper = score[q], score[q + half]
+                        for output in range(num_outputs):
+                            lower += outputs[output, 1, 0, q] * logits[output]
+                            upper += outputs[output, 1, 1, q] * logits[output]
+                        odd[q] = upper if upper > lower else lower
+                        from_upper[step, 1, q] = upper > lower
                 for q in range(half):
                     score[2 * q], score[2 * q + 1] = even[q], odd[q]
-                for q in range(half):
-                    number[2 * q], number[2 * q + 1] = even_number[q], odd_number[q]
-            for place in range(num_bits):
-                bits[row, place] = number[0] >> place & 1
+            q, bit = np.uint64(0), np.uint64(0)
+            for step in range(num_steps - 1, -1, -1):
+                if step < num_bits:
+                    bits[row, step] = bit
+                state = q + np.uint64(half) if from_upper[step, bit, q] else q
+                q, bit = state >> np.uint64(1), state & np.uint64(1)
         return -1
 
     return viterbi
 
 
-viterbi_butterfly = cache(_viterbi_butterfly)
-
-LANES = 24  # words side by side: enough for the vector units, few enough for the first-level cache
+LANES = 40  # words side by side: enough for the vector units, few enough for the first-level cache
 
 
 @compiled
@@ -108,7 +106,7 @@ def viterbi(probs, levels, incoming, edges, patterns, bits):
     for step in range(num_steps):
         widest = max(widest, levels[step + 1] - levels[step])
     score = np.empty((2, widest, LANES))
-    number = np.empty((2, widest, LANES), np.int64)
+    winner = np.empty((levels[num_steps + 1], LANES), np.uint8)  # which of the edges into a state
     logits = np.zeros((probs.shape[1], LANES))
     metric = np.empty((num_patterns, LANES))
     for first in range(0, probs.shape[0], LANES):
@@ -120,7 +118,6 @@ def viterbi(probs, levels, incoming, edges, patterns, bits):
                     return first + lane
         here, there = np.uint64(0), np.uint64(1)
         score[here, 0] = 0.0
-        number[here, 0] = 0
         for step in range(num_steps):
             for pattern in range(num_patterns):
                 for lane in range(LANES):
@@ -130,35 +127,31 @@ def viterbi(probs, levels, incoming, edges, patterns, bits):
                         metric[pattern, lane] += patterns[pattern, output] * logits[step * num_outputs + output, lane]
             start = levels[step + 1]
             for state in range(start, levels[step + 2]):
-                target, end = state - start, incoming[state + ONE]
-                edge = incoming[state]
+                target, edge, end = state - start, incoming[state], incoming[state + ONE]
                 other = min(edge + ONE, end - ONE)
                 source, pattern = edges[edge, 0], edges[edge, 1]
-                bit = np.int64(edges[edge, 2]) << step
                 other_source, other_pattern = edges[other, 0], edges[other, 1]
-                other_bit = np.int64(edges[other, 2]) << step
                 for lane in range(LANES):
                     best = score[here, source, lane] + metric[pattern, lane]
                     rival = score[here, other_source, lane] + metric[other_pattern, lane]
-                    best_number = number[here, source, lane] | bit
-                    rival_number = number[here, other_source, lane] | other_bit
-                    wins = rival > best
-                    score[there, target, lane] = rival if wins else best
-                    number[there, target, lane] = rival_number if wins else best_number
+                    score[there, target, lane] = rival if rival > best else best
+                    winner[state, lane] = rival > best
                 for more in range(other + ONE, end):
                     other_source, other_pattern = edges[more, 0], edges[more, 1]
-                    other_bit = np.int64(edges[more, 2]) << step
                     for lane in range(LANES):
                         best = score[there, target, lane]
                         rival = score[here, other_source, lane] + metric[other_pattern, lane]
-                        rival_number = number[here, other_source, lane] | other_bit
-                        wins = rival > best
-                        score[there, target, lane] = rival if wins else best
-                        number[there, target, lane] = rival_number if wins else number[there, target, lane]
+                        if rival > best:
+                            score[there, target, lane] = rival
+                            winner[state, lane] = more - edge
             here, there = there, here
         for lane in range(used):
-            for place in range(num_bits):
-                bits[first + lane, place] = number[here, 0, lane] >> place & 1
+            state = levels[num_steps]
+            for step in range(num_steps - 1, -1, -1):
+                edge = incoming[state] + winner[state, lane]
+                if step < num_bits:
+                    bits[first + lane, step] = edges[edge, 2]
+                state = levels[step] + edges[edge, 0]
     return -1
 
 
@@ -210,8 +203,9 @@ def topk(logits, levels, incoming, edges, patterns, numbers, scores):
                 best = score[base + edges[edge, 0]] + metric[step, edges[edge, 1]]
                 for rival_edge in range(edge + ONE, incoming[state + ONE]):
                     rival = score[base + edges[rival_edge, 0]] + metric[step, edges[rival_edge, 1]]
-                    if rival > best:
-                        best, edge = rival, rival_edge
+                    wins = rival > best  # selected, not branched on: a branch would be guessed wrong half the time
+                    best = rival if wins else best
+                    edge = rival_edge if wins else edge
                 score[state] = best
                 winner[state] = edge
                 number[state] = number[base + edges[edge, 0]] | np.int64(edges[edge, 2]) << step
@@ -238,14 +232,18 @@ def topk(logits, levels, incoming, edges, patterns, numbers, scores):
                     word = number[source] | np.int64(edges[edge, 2]) << step | high_bits
                     place = held
                     while place > rank + 1 and (
-                        total > scores[row, place - 1] or (total == scores[row, place - 1] and word < numbers[row, place - 1])
+                        total > scores[row, place - 1]
+                        or (total == scores[row, place - 1] and word < numbers[row, place - 1])
                     ):
                         place -= 1
                     if place == k:
                         continue
                     held = min(held + 1, k)
                     for moved in range(held - 1, place, -1):
-                        numbers[row, moved], scores[row, moved] = numbers[row, moved - 1], scores[row, moved - 1]
+                        numbers[row, moved], scores[row, moved] = (
+                            numbers[row, moved - 1],
+                            scores[row, moved - 1],
+                        )
                         start_state[moved], start_step[moved] = start_state[moved - 1], start_step[moved - 1]
                         way_on[moved] = way_on[moved - 1]
                     numbers[row, place], scores[row, place] = word, total
@@ -264,12 +262,44 @@ def topk(logits, levels, incoming, edges, patterns, numbers, scores):
 def _forward(levels, incoming, edges, metric, best, mass, weight):
     """The sum over all ways into every state, and how it divides among the edges into it. Returns the log-sum.
 
-    A sum is kept as the score of its best path and its mass relative to that, which neither overflows nor
-    underflows however far apart the scores are. best, mass [states]; weight [edges], 1 in all for each state
+    metric [T, patterns] -> best, mass [states]; weight [edges], 1 in all for each state
     """
-    num_steps = levels.shape[0] - 2
+    span = 0.0
+    for step in range(metric.shape[0]):
+        highest = 0.0
+        for pattern in range(metric.shape[1]):
+            highest = max(highest, abs(metric[step, pattern]))
+        span += highest
+    if span < SAFE_SPAN:
+        return _forward_plain(levels, incoming, edges, np.exp(metric), mass, weight)
+    return _forward_scaled(levels, incoming, edges, metric, best, mass, weight)
+
+
+@compiled
+def _forward_plain(levels, incoming, edges, factor, mass, weight):
+    """`_forward` in plain numbers, for scores of ordinary size. factor: exp(metric)  [T, patterns]"""
+    mass[0] = 1.0
+    for step in range(levels.shape[0] - 2):
+        base = levels[step]
+        for state in range(levels[step + 1], levels[step + 2]):
+            begin, end = incoming[state], incoming[state + ONE]
+            total = 0.0
+            for edge in range(begin, end):
+                part = mass[base + edges[edge, 0]] * factor[step, edges[edge, 1]]
+                weight[edge] = part
+                total += part
+            scale = 1.0 / total
+            for edge in range(begin, end):
+                weight[edge] *= scale
+            mass[state] = total
+    return math.log(mass[-1])
+
+
+@compiled
+def _forward_scaled(levels, incoming, edges, metric, best, mass, weight):
+    """`_forward` for scores of any size: a sum is kept as the score of its best way and its mass relative to that."""
     best[0], mass[0] = 0.0, 1.0
-    for step in range(num_steps):
+    for step in range(levels.shape[0] - 2):
         base = levels[step]
         for state in range(levels[step + 1], levels[step + 2]):
             begin, end = incoming[state], incoming[state + ONE]
@@ -279,8 +309,7 @@ def _forward(levels, incoming, edges, metric, best, mass, weight):
                 highest = max(highest, weight[edge])
             total = 0.0
             for edge in range(begin, end):
-                gap = weight[edge] - highest
-                weight[edge] = mass[base + edges[edge, 0]] * (math.exp(gap) if gap < 0.0 else 1.0)
+                weight[edge] = mass[base + edges[edge, 0]] * math.exp(weight[edge] - highest)
                 total += weight[edge]
             for edge in range(begin, end):
                 weight[edge] /= total

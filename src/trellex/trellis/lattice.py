@@ -38,7 +38,7 @@ class Lattice:
     memory: int
     levels: NDArray[np.uint32]
     incoming: NDArray[np.uint32]
-    edges: NDArray[np.uint32]
+    edges: NDArray[np.uint16]
     patterns: NDArray[np.float64]
     butterfly: NDArray[np.float64] | None
 
@@ -149,7 +149,7 @@ def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64]) -> 
         memory=memory,
         levels=levels.astype(np.uint32),
         incoming=incoming.astype(np.uint32),
-        edges=np.ascontiguousarray(np.concatenate(edge_blocks)[:, :3], np.uint32),
+        edges=np.ascontiguousarray(np.concatenate(edge_blocks)[:, :3], np.uint16),
         patterns=patterns,
         butterfly=_butterfly(patterns[pattern_of_register]) if memory and not automaton.any() else None,
     )

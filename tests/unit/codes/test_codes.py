@@ -144,12 +144,21 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "content",
         [
-            "", "[]", "{}", '{"type": "frequency"}', '{"type": "none", "vocab_size": 9}', '{"type": "permuted", "ids": 5}',
-            '{"type": "frequency", "vocab_size": "many"}', '{"type": "permuted", "ids": [0, 0]}',
-            '{"type": "huffman", "lengths": [1, 1, 1]}', '{"type": "huffman", "lengths": [1, 99]}',
-            '{"type": "huffman", "lengths": "ab"}', '{"type": ["frequency"]}', "\xff",
+            "",
+            "\xff",
+            "[]",
+            "{}",
+            '{"type": ["frequency"]}',
+            '{"type": "none", "vocab_size": 9}',
+            '{"type": "frequency"}',
+            '{"type": "frequency", "vocab_size": "many"}',
+            '{"type": "permuted", "ids": 5}',
+            '{"type": "permuted", "ids": [0, 0]}',
+            '{"type": "huffman", "lengths": [1, 1, 1]}',
+            '{"type": "huffman", "lengths": [1, 99]}',
+            '{"type": "huffman", "lengths": "ab"}',
         ],
-    )  # fmt: skip
+    )
     def test_files(self, content, tmp_path):
         path = tmp_path / "broken.json"
         path.write_bytes(content.encode("latin-1"))

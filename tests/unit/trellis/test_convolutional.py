@@ -64,7 +64,10 @@ class TestArrays:
     def test_leading_dimensions_are_kept(self):
         logits = np.random.default_rng(0).normal(size=(2, 3, 5, 44))
         flat = logits.reshape(-1, 44)
-        for ids, scores in (ECC.topk(logits, 4, size=50_000), ECC.topk(torch.from_numpy(logits), 4, size=50_000)):
+        for ids, scores in (
+            ECC.topk(logits, 4, size=50_000),
+            ECC.topk(torch.from_numpy(logits), 4, size=50_000),
+        ):
             assert tuple(ids.shape) == tuple(scores.shape) == (2, 3, 5, 4)
             assert np.array_equal(np.asarray(ids).reshape(-1, 4), ECC.topk(flat, 4, size=50_000)[0])
         assert ECC.log_partition(logits).shape == (2, 3, 5)

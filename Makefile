@@ -1,0 +1,38 @@
+# `make demo` and `make test` need nothing but Python 3.11 or newer; they set up everything else themselves.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help demo test lint types unit bench-trellis clean
+
+help:  ## show what there is to make
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,dev]'
+	touch $@
+
+demo: $(READY)  ## walk a word through code and trellis
+	$(BIN)/python examples/one_word.py
+
+test: lint types unit  ## everything that must be green
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+unit: $(READY)
+	$(BIN)/python -m pytest
+
+bench-trellis: $(READY)  ## time of the trellis algorithms, CPU and GPU
+	$(BIN)/python benchmarks/trellis.py
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

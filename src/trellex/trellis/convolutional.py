@@ -52,15 +52,14 @@ class ConvolutionalCode:
                 raise ValueError(f"generators: all must have one length, got {generators[0]!r} and {generator!r}")
             if "1" not in generator:
                 raise ValueError(f"generators: {generator!r} puts out nothing but zeros; set at least one bit to 1")
-        self.generators: tuple[str, ...] = tuple(generators)
+        self._set_generators(tuple(generators))
+
+    def _set_generators(self, generators: tuple[str, ...]) -> None:
+        self.generators = generators
+        self.memory = len(generators[0]) - 1  # m, the number of earlier bits that an output depends on
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.generators)})"
-
-    @property
-    def memory(self) -> int:
-        """m, the number of earlier bits that an output depends on."""
-        return len(self.generators[0]) - 1
 
     def length(self, num_bits: int) -> int:
         """L, the number of redundant bits of words of B bits."""
@@ -190,7 +189,7 @@ class IdentityCode(ConvolutionalCode):
     """No redundancy, behind the same interface: the bits of the word are what goes out, L = B."""
 
     def __init__(self) -> None:
-        self.generators = ("1",)
+        self._set_generators(("1",))
 
 
 def _algorithms(rows: Array) -> Any:

@@ -199,9 +199,9 @@ def topk(logits, levels, incoming, edges, patterns, numbers, scores):
         for step in range(num_steps):
             base = levels[step]
             for state in range(levels[step + 1], levels[step + 2]):
-                edge = incoming[state]
+                edge, end = incoming[state], incoming[state + ONE]
                 best = score[base + edges[edge, 0]] + metric[step, edges[edge, 1]]
-                for rival_edge in range(edge + ONE, incoming[state + ONE]):
+                for rival_edge in range(edge + ONE, end):
                     rival = score[base + edges[rival_edge, 0]] + metric[step, edges[rival_edge, 1]]
                     wins = rival > best  # selected, not branched on: a branch would be guessed wrong half the time
                     best = rival if wins else best

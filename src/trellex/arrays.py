@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
@@ -33,6 +34,17 @@ def as_array(values: Any) -> Array:
     return values if is_tensor(values) else np.asarray(values)
 
 
+def as_count(value: Any, name: str) -> int:
+    """`value` as an int of at least 1; `name` is the argument that an error speaks of."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = 0
+    if count < 1 or isinstance(value, bool):
+        raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
+    return count
+
+
 def as_integers(values: Any, name: str) -> Array:
     """`values` as int64; `name` is the argument that an error speaks of."""
     array = as_array(values)
@@ -56,6 +68,8 @@ def as_bits(values: Any, name: str) -> Array:
 def as_floats(values: Array, name: str) -> Array:
     """float32 and float64 as they are, other tensors as float32, other arrays as float64."""
     if is_tensor(values):
+        if values.is_complex():
+            raise ValueError(f"{name}: expected real numbers, got {values.dtype}")
         return values if str(values.dtype) in ("torch.float32", "torch.float64") else values.float()
     if values.dtype.kind not in "biuf":
         raise ValueError(f"{name}: expected real numbers, got {values.dtype}")

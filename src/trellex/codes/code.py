@@ -7,11 +7,11 @@ import os
 import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from trellex.arrays import Array, as_bits, as_integers, bits_to_number, is_inspectable, number_to_bits
+from trellex.arrays import Array, as_bits, as_count, as_integers, bits_to_number, is_inspectable, number_to_bits
 
 _KINDS: dict[str, type[Code]] = {}
 
@@ -83,7 +83,7 @@ class Code(ABC):
 
     @classmethod
     @abstractmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
+    def from_dict(cls, data: dict[str, Any]) -> Code:
         """The inverse of `to_dict`."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -93,6 +93,7 @@ class Code(ABC):
             try:
                 json.dump(self.to_dict(), file)
                 file.close()
+                os.chmod(file.name, 0o666 & ~_umask())
                 os.replace(file.name, path)
             except BaseException:
                 os.unlink(file.name)
@@ -120,11 +121,15 @@ def load_code(path: str | os.PathLike[str]) -> Code:
         raise ValueError(f"{os.fspath(path)}: not a saved code: {error}") from error
 
 
-def check_vocab_size(vocab_size: Any) -> int:
-    """`vocab_size` as an int of at least 2."""
-    if isinstance(vocab_size, bool) or not hasattr(vocab_size, "__index__"):
-        raise ValueError(f"vocab_size: expected a whole number, got {vocab_size!r}")
-    size = int(vocab_size.__index__())
-    if size < 2:
-        raise ValueError(f"vocab_size: a code needs at least 2 words, got {size}")
+def check_vocab_size(vocab_size: Any, name: str = "vocab_size") -> int:
+    """`vocab_size` as an int of at least 2; `name` is the argument that an error speaks of."""
+    size = as_count(vocab_size, name)
+    if not 2 <= size <= 1 << 62:
+        raise ValueError(f"{name}: a code needs at least 2 words, and at most 2^62 fit; got {size}")
     return size
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ class HuffmanCode(TableCode):
         counts = np.asarray(counts)
         if counts.ndim != 1 or counts.dtype.kind not in "iuf":
             raise ValueError(f"counts: expected a list of numbers, got shape {counts.shape} of {counts.dtype}")
-        check_vocab_size(len(counts))
+        check_vocab_size(len(counts), "counts")
         if not np.isfinite(counts).all() or (counts < 0).any():
             raise ValueError("counts: expected finite numbers of at least 0")
         self._set_lengths(_huffman_lengths(counts.tolist()))
@@ -46,7 +47,7 @@ class HuffmanCode(TableCode):
         self.lengths = lengths
         super().__init__(_canonical_numbers(lengths), longest)
 
-    @property
+    @cached_property
     def restriction(self) -> NDArray[np.int64]:
         return _canonical_automaton(self.lengths)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class PermutedCode(TableCode):
         numbers = np.array(ids)
         if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
             raise ValueError(f"ids: expected a list of whole numbers, got shape {numbers.shape} of {numbers.dtype}")
-        vocab_size = check_vocab_size(len(numbers))
+        vocab_size = check_vocab_size(len(numbers), "ids")
         if not np.array_equal(np.sort(numbers), np.arange(vocab_size)):
             raise ValueError(f"ids: expected each of 0 … {vocab_size - 1} exactly once; renumber without gaps")
         super().__init__(numbers.astype(np.int64), (vocab_size - 1).bit_length())
@@ -32,8 +32,8 @@ class PermutedCode(TableCode):
         return {"type": self.kind, "ids": self._number_of_word.tolist()}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        return cls(data["ids"])
+    def from_dict(cls, data: dict[str, Any]) -> PermutedCode:
+        return PermutedCode(data["ids"])
 
 
 class RandomCode(PermutedCode):

@@ -1,8 +1,9 @@
 """The trellis: redundant bits that correct errors, and the k best, exact sums and exact samples over all words."""
 
 from trellex.trellis.convolutional import ConvolutionalCode, IdentityCode
+from trellex.trellis.lattice import between
 
-__all__ = ["ConvolutionalCode", "IdentityCode", "set_num_threads"]
+__all__ = ["ConvolutionalCode", "IdentityCode", "between", "set_num_threads"]
 
 
 def set_num_threads(threads: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trellex.arrays import Array, as_array, as_bits, as_floats, is_inspectable, is_tensor, namespace
+from trellex.arrays import Array, as_array, as_bits, as_count, as_floats, is_inspectable, is_tensor, namespace
 from trellex.trellis.lattice import MAX_BITS, Lattice, Size, lattice_of
 
 PAPER_GENERATORS = ("1001111", "1101101")
@@ -43,7 +43,7 @@ class ConvolutionalCode:
     """
 
     def __init__(self, generators: Sequence[str] = PAPER_GENERATORS) -> None:
-        if isinstance(generators, str) or len(generators) < 2:
+        if not isinstance(generators, (list, tuple)) or len(generators) < 2:
             raise ValueError(f"generators: expected two or more, e.g. {PAPER_GENERATORS}, got {generators!r}")
         for generator in generators:
             if not isinstance(generator, str) or not re.fullmatch("[01]{3,9}", generator):
@@ -95,7 +95,7 @@ class ConvolutionalCode:
 
         Of equally probable words the one with the lowest number wins.
         """
-        rows, shape, lattice = self._prepare(probs, "probs", size)
+        rows, shape, lattice = self._prepare(_detached(probs), "probs", size)
         bits = _algorithms(rows).viterbi(rows, lattice)
         return bits.reshape(*shape, lattice.num_bits)
 
@@ -104,10 +104,9 @@ class ConvolutionalCode:
 
         Where there are fewer than k words, the ids end in −1 and the scores in −inf.
         """
-        if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
-            raise ValueError(f"k: expected a whole number of at least 1, got {k!r}")
-        rows, shape, lattice = self._prepare(logits, "logits", size)
-        ids, scores = _algorithms(rows).topk(rows, int(k), lattice)
+        k = as_count(k, "k")
+        rows, shape, lattice = self._prepare(_detached(logits), "logits", size)
+        ids, scores = _algorithms(rows).topk(rows, k, lattice)
         return ids.reshape(*shape, k), scores.reshape(*shape, k)
 
     def log_partition(self, logits: Any, size: Size = None) -> Array:
@@ -126,7 +125,7 @@ class ConvolutionalCode:
 
     def posterior(self, logits: Any, size: Size = None) -> Array:
         """The probability that each redundant bit is 1: the gradient of `log_partition`. logits [.., L] -> [.., L]"""
-        rows, shape, lattice = self._prepare(logits, "logits", size)
+        rows, shape, lattice = self._prepare(_detached(logits), "logits", size)
         return self._log_partition(rows, lattice, size, True)[1].reshape(*shape, -1)
 
     def sample(self, logits: Any, size: Size = None, generator: Any = None) -> Array:
@@ -135,13 +134,23 @@ class ConvolutionalCode:
         Args:
             generator: a `numpy.random.Generator` or a seed for arrays, a `torch.Generator` for tensors
         """
-        rows, shape, lattice = self._prepare(logits, "logits", size)
+        rows, shape, lattice = self._prepare(_detached(logits), "logits", size)
         if is_tensor(rows):
             import torch
 
-            uniforms: Any = torch.rand(len(rows), lattice.num_steps, generator=generator, device=rows.device)
+            if generator is not None and not isinstance(generator, torch.Generator):
+                raise ValueError(f"generator: expected a torch.Generator for tensors, got {type(generator).__name__}")
+            dtype = torch.float32 if rows.device.type == "mps" else torch.float64
+            uniforms: Any = torch.rand(
+                len(rows), lattice.num_steps, generator=generator, device=rows.device, dtype=dtype
+            )
         else:
-            uniforms = np.random.default_rng(generator).random((len(rows), lattice.num_steps))
+            try:
+                uniforms = np.random.default_rng(generator).random((len(rows), lattice.num_steps))
+            except TypeError as error:
+                raise ValueError(
+                    f"generator: expected a numpy.random.Generator or a seed for arrays ({error})"
+                ) from None
         return _algorithms(rows).sample(rows, uniforms, lattice).reshape(shape)
 
     def minimum_distance(self, num_bits: int) -> int:
@@ -150,6 +159,9 @@ class ConvolutionalCode:
         The code is linear, so this is the weight of the lightest word but 0: a shortest path through the trellis,
         over states that also know whether a 1 has come yet.
         """
+        num_bits = as_count(num_bits, "num_bits")
+        if num_bits > MAX_BITS:
+            raise ValueError(f"num_bits: at most {MAX_BITS} bits fit, got {num_bits}")
         lattice = lattice_of(self.generators, num_bits, None)
         weights = lattice.patterns.sum(1).astype(np.int64)
         far = self.length(num_bits) + 1
@@ -190,6 +202,11 @@ class IdentityCode(ConvolutionalCode):
 
     def __init__(self) -> None:
         self._set_generators(("1",))
+
+
+def _detached(values: Any) -> Any:
+    """A tensor cut off from its graph; anything else as it is."""
+    return values.detach() if is_tensor(values) else values
 
 
 def _algorithms(rows: Array) -> Any:

@@ -80,7 +80,8 @@ def sample(logits: Tensor, uniforms: Tensor, lattice: Lattice) -> Tensor:
     for step, weight, uniform in zip(reversed(steps), reversed(weights), reversed(uniforms.unbind(1)), strict=True):
         ways = weight[rows, state]  # [N, edges]
         edge = (ways.cumsum(-1) <= uniform[:, None]).sum(-1)
-        edge = edge.minimum((ways > 0).sum(-1) - 1)  # should rounding leave the sum below the uniform
+        last = ways.shape[1] - 1 - (ways > 0).flip(-1).int().argmax(-1)  # rounding may leave the sum below the uniform
+        edge = edge.minimum(last)
         number |= step.bit[state, edge]
         state = step.source[state, edge]
     return number

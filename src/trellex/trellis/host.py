@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.arrays import is_tensor
+from trellex.arrays import as_count, is_tensor
 from trellex.trellis import kernels
 from trellex.trellis.lattice import Lattice
 
@@ -26,9 +26,7 @@ _threads = 1
 def set_num_threads(threads: int) -> None:
     """How many threads share the rows of large arrays in main memory. One unless set."""
     global _threads
-    if threads < 1:
-        raise ValueError(f"threads: expected at least 1, got {threads}")
-    _threads = threads
+    _threads = as_count(threads, "threads")
 
 
 def _also_for_tensors(algorithm: Callable[..., Any]) -> Callable[..., Any]:

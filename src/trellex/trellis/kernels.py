@@ -62,19 +62,21 @@ def viterbi_butterfly(half: int, num_outputs: int) -> Callable[..., Any]:
                     if logits[output] != logits[output]:
                         return row
                 for q in range(half):
-                    lower, upper = score[q], score[q + half]
+                    lower, upper = 0.0, 0.0
                     for output in range(num_outputs):
                         lower += outputs[output, 0, 0, q] * logits[output]
                         upper += outputs[output, 0, 1, q] * logits[output]
+                    lower, upper = score[q] + lower, score[q + half] + upper
                     even[q] = upper if upper > lower else lower
                     from_upper[step, 0, q] = upper > lower
                 odd[:] = -math.inf
                 if step < num_bits:
                     for q in range(half):
-                        lower, upper = score[q], score[q + half]
+                        lower, upper = 0.0, 0.0
                         for output in range(num_outputs):
                             lower += outputs[output, 1, 0, q] * logits[output]
                             upper += outputs[output, 1, 1, q] * logits[output]
+                        lower, upper = score[q] + lower, score[q + half] + upper
                         odd[q] = upper if upper > lower else lower
                         from_upper[step, 1, q] = upper > lower
                 for q in range(half):
@@ -217,7 +219,7 @@ def topk(logits, levels, incoming, edges, patterns, numbers, scores):
             if rank == k - 1:
                 break
             state, step, tail = start_state[rank], start_step[rank], way_on[rank]
-            high_bits = numbers[row, rank] >> step << step
+            high_bits = numbers[row, rank] >> min(step, 63) << min(step, 63)
             while step > 0:
                 step -= 1
                 base = levels[step]
@@ -226,7 +228,7 @@ def topk(logits, levels, incoming, edges, patterns, numbers, scores):
                         continue
                     source = base + edges[edge, 0]
                     new_tail = tail + metric[step, edges[edge, 1]]
-                    total = score[source] + new_tail
+                    total = min(score[source] + new_tail, scores[row, rank])  # no detour is better, but for rounding
                     if held == k and total < scores[row, k - 1]:
                         continue
                     word = number[source] | np.int64(edges[edge, 2]) << step | high_bits

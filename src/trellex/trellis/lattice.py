@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Size: TypeAlias = "int | NDArray[Any] | None"
 
 MAX_BITS = 62  # word ids are int64
+MAX_LEVEL, MAX_INCOMING = 1 << 16, 1 << 8  # what the kernels count in 16 and 8 bits
 CERTAIN = 1e6  # nats; stands for an infinite logit, so that certain bits outweigh all others but still add up
 
 
@@ -54,7 +55,10 @@ def lattice_of(generators: tuple[str, ...], num_bits: int, size: Size) -> Lattic
     """
     if size is None or isinstance(size, int):
         return _lattice_below(generators, num_bits, size)
-    array = np.asarray(size)
+    try:
+        array = np.asarray(size)
+    except ValueError:
+        raise ValueError("size: expected a whole number or an automaton of shape (B, states, 2)") from None
     if array.ndim == 0 and array.dtype.kind in "iu":
         return _lattice_below(generators, num_bits, int(array))
     if array.ndim != 3 or array.shape[::2] != (num_bits, 2) or array.dtype.kind not in "iu":
@@ -62,6 +66,8 @@ def lattice_of(generators: tuple[str, ...], num_bits: int, size: Size) -> Lattic
             f"size: expected a whole number or an automaton of shape ({num_bits}, states, 2), "
             f"got shape {array.shape} of {array.dtype}"
         )
+    if array.size == 0:
+        raise ValueError("size: the automaton has no state")
     if array.min() < -1 or array.max() >= array.shape[1]:
         raise ValueError(f"size: the automaton's states go from 0 to {array.shape[1] - 1}, and −1 rejects")
     return _lattice_within(generators, array.shape, array.astype(np.int64).tobytes())
@@ -88,17 +94,35 @@ def _lattice_within(generators: tuple[str, ...], shape: tuple[int, ...], automat
 def below(size: int, num_bits: int) -> NDArray[np.int64]:
     """The automaton of the numbers 0 … size − 1, read lowest bit first. [B, S, 2]
 
-    It starts in state 0, which says that the bits so far, as a number, are at most those of size − 1; state 1 says
-    that they are more, and −1 rejects. After the last bit every state left accepts.
+    An automaton starts in state 0, −1 rejects, and after the last bit every state left accepts.
     """
     if size == 1 << num_bits:
         return np.zeros((num_bits, 1, 2), np.int64)
+    automaton = _comparison(size - 1, num_bits)
+    automaton[-1][automaton[-1] == 1] = -1
+    return automaton
+
+
+def between(start: int, stop: int, num_bits: int) -> NDArray[np.int64]:
+    """The automaton of the numbers start … stop − 1: two comparisons side by side. [B, 4, 2]"""
+    if not 0 < start < stop <= 1 << num_bits:
+        raise ValueError(f"start, stop: expected 0 < start < stop ≤ {1 << num_bits}, got {start} and {stop}")
+    high, low = _comparison(stop - 1, num_bits), _comparison(start - 1, num_bits)
+    automaton = (2 * high[:, :, None] + low[:, None]).reshape(num_bits, 4, 2)
+    automaton[-1] = np.where(automaton[-1] == 1, 1, -1)  # at most stop − 1, more than start − 1
+    return automaton
+
+
+def _comparison(limit: int, num_bits: int) -> NDArray[np.int64]:
+    """Compares with `limit`: in state 0 the bits so far, as a number, are at most its own, in state 1 more. [B, 2, 2]
+
+    It never rejects.
+    """
     automaton = np.empty((num_bits, 2, 2), np.int64)
     for place in range(num_bits):
-        limit = (size - 1) >> place & 1
-        automaton[place, :, limit] = (0, 1)
-        automaton[place, :, 1 - limit] = 1 - limit
-    automaton[-1][automaton[-1] == 1] = -1
+        limit_bit = limit >> place & 1
+        automaton[place, :, limit_bit] = (0, 1)
+        automaton[place, :, 1 - limit_bit] = 1 - limit_bit
     return automaton
 
 
@@ -144,6 +168,11 @@ def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64]) -> 
     levels = np.concatenate([[0], np.cumsum(level_sizes)])
     targets = np.concatenate([block[:, 3] + start for block, start in zip(edge_blocks, levels[1:], strict=False)])
     incoming = np.searchsorted(targets, np.arange(levels[-1] + 1))
+    if max(level_sizes) > MAX_LEVEL or np.diff(incoming).max() > MAX_INCOMING:
+        raise ValueError(
+            f"size: the automaton makes levels of {max(level_sizes):,} states, at most {MAX_LEVEL:,} with at most "
+            f"{MAX_INCOMING} edges into each fit; merge its equal states"
+        )
     return Lattice(
         num_bits=num_bits,
         memory=memory,

@@ -64,6 +64,7 @@ def test_algorithm_1():
 
 
 def test_random_codes_differ_by_seed_alone():
+    assert RandomCode.from_dict(RandomCode(9).to_dict()) == RandomCode(9)
     assert RandomCode(1000, seed=1) == RandomCode(1000, seed=1)
     assert RandomCode(1000, seed=1) != RandomCode(1000, seed=2)
 
@@ -115,7 +116,7 @@ class TestHuffman:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize("size", [1, 0, -5, 2.5, "9", True, None])
+    @pytest.mark.parametrize("size", [1, 0, -5, 2.5, "9", True, None, 1 << 64])
     def test_vocabulary_sizes(self, size):
         for code in (FrequencyCode, RandomCode):
             with pytest.raises(ValueError, match="vocab_size: "):
@@ -123,12 +124,12 @@ class TestBadInput:
 
     @pytest.mark.parametrize("ids", [[0], [0, 2], [0, 0], [-1, 0], [0.5, 1], [[0, 1]], ["a", "b"], []])
     def test_renumberings(self, ids):
-        with pytest.raises(ValueError, match="ids: |vocab_size: "):
+        with pytest.raises(ValueError, match="ids: "):
             PermutedCode(ids)
 
     @pytest.mark.parametrize("counts", [[1], [], [1, -1], [1, np.nan], [1, np.inf], [[1, 2]], ["a", "b"]])
     def test_counts(self, counts):
-        with pytest.raises(ValueError, match="counts: |vocab_size: "):
+        with pytest.raises(ValueError, match="counts: "):
             HuffmanCode(counts)
 
     @pytest.mark.parametrize("kind", [np.array, torch.tensor])

@@ -19,7 +19,7 @@ CODES = {
 
 
 def num_bits(size: int) -> int:
-    return int(np.ceil(np.log2(size)))
+    return (size - 1).bit_length()
 
 
 def redundant_bits(generators: tuple[str, ...], bits: list[int]) -> list[int]:

@@ -107,6 +107,17 @@ class TestArrays:
         np.testing.assert_allclose(ECC.log_partition(single), ECC.log_partition(logits), rtol=1e-6)
         np.testing.assert_allclose(ECC.posterior(single), ECC.posterior(logits), atol=1e-5)
 
+    def test_a_word_does_not_depend_on_the_batch_it_is_in(self):
+        """Many words tie here up to rounding, so every way of summing must round alike."""
+        probs = np.random.default_rng(0).choice([0.1, 0.9, 0.5, 0.0], (300, 44))
+        alone = np.stack([ECC.decode(row) for row in probs])
+        assert np.array_equal(ECC.decode(probs), alone)
+
+    def test_tensors_that_want_gradients(self):
+        logits = torch.zeros(3, 44, requires_grad=True)
+        for answer in (*ECC.topk(logits, 2), ECC.sample(logits), ECC.posterior(logits), ECC.decode(logits.sigmoid())):
+            assert not answer.requires_grad
+
     def test_threads_change_nothing(self):
         rng = np.random.default_rng(0)
         logits, probs = rng.normal(size=(1000, 44)), rng.random((1000, 44))
@@ -179,14 +190,14 @@ class TestProperties:
         assert np.array_equal(ECC.decode(ECC.encode(a)), a)
 
     @settings(max_examples=50, deadline=None)
-    @given(st.integers(2, 1 << 20), st.integers(0, 2**32 - 1))
+    @given(st.integers(1, 62).flatmap(lambda bits: st.integers(2, 1 << bits)), st.integers(0, 2**32 - 1))
     def test_answers_are_consistent_at_any_size(self, size, seed):
         length = ECC.length(num_bits(size))
         logits = np.random.default_rng(seed).normal(size=(2, length)) * 2
         ids, scores = ECC.topk(logits, 7, size=size)
         assert ((ids < size) & (ids >= -1)).all()
         assert ((ids == -1) == (scores == -np.inf)).all()
-        assert (np.diff(np.where(ids < 0, -1e9, scores)) <= 0).all()
+        assert (scores[:, 1:] <= scores[:, :-1]).all()
         redundant = ECC.encode(np.maximum(ids, 0)[..., None] >> np.arange(num_bits(size)) & 1)
         np.testing.assert_allclose((redundant * logits[:, None]).sum(-1)[ids >= 0], scores[ids >= 0], atol=1e-9)
         partition = ECC.log_partition(logits, size=size)
@@ -208,6 +219,7 @@ class TestBadInput:
             (("101", "000"), "zeros"),
             (("101",), "two or more"),
             ("101", "two or more"),
+            (None, "two or more"),
         ],
     )
     def test_generators(self, generators, message):
@@ -252,6 +264,8 @@ class TestBadInput:
             (np.zeros((15, 1, 2), int), "automaton of shape"),
             (np.zeros((16, 1, 2)), "automaton of shape"),
             (2.5, "whole number"),
+            ([[1], [2, 3]], "whole number"),
+            (np.zeros((16, 0, 2), int), "no state"),
             (np.ones((16, 1, 2), int), "states go from 0 to 0"),
             (np.full((16, 1, 2), -1), "accepts no bit array"),
         ],
@@ -268,9 +282,33 @@ class TestBadInput:
         with pytest.raises(ValueError, match="k: expected a whole number"):
             ECC.topk(np.zeros(44), k)
 
-    def test_threads(self):
-        with pytest.raises(ValueError, match="threads: expected at least 1"):
-            set_num_threads(0)
+    def test_counts(self):
+        for threads in (0, 2.5, None):
+            with pytest.raises(ValueError, match="threads: expected a whole number of at least 1"):
+                set_num_threads(threads)
+        for bits in (0, -1, 1.5, 63):
+            with pytest.raises(ValueError, match="num_bits: "):
+                ECC.minimum_distance(bits)
+
+    def test_random_generators_of_the_other_kind(self):
+        with pytest.raises(ValueError, match="generator: expected a torch"):
+            ECC.sample(torch.zeros(44), generator=3)
+        with pytest.raises(ValueError, match="generator: expected a numpy"):
+            ECC.sample(np.zeros(44), generator=torch.Generator())
+
+    @pytest.mark.parametrize("kind", [np.array, torch.tensor])
+    def test_complex_numbers(self, kind):
+        with pytest.raises(ValueError, match="logits: expected real numbers"):
+            ECC.log_partition(kind(np.zeros(44, complex)))
+
+    def test_an_automaton_too_large(self):
+        """The trie of all words of 10 bits, whose leaves all lead to the end."""
+        trie = np.full((10, 1024, 2), -1)
+        for place in range(10):
+            states = np.arange(1 << place)
+            trie[place, states] = np.stack([states, states + (1 << place)], -1)
+        with pytest.raises(ValueError, match="size: .*merge its equal states"):
+            IdentityCode().log_partition(np.zeros(10), size=trie)
 
     def test_more_words_asked_for_than_there_are(self):
         ids, scores = ECC.topk(np.zeros(ECC.length(2)), 5, size=3)

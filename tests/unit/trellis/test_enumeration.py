@@ -7,7 +7,7 @@ from enumeration import CODES, SIZES, Enumeration, code_words, logits_of_every_k
 from scipy.stats import chisquare
 
 from trellex.codes import HuffmanCode
-from trellex.trellis import device
+from trellex.trellis import between, device
 from trellex.trellis.lattice import lattice_of
 
 KINDS = tuple(logits_of_every_kind(1))
@@ -123,11 +123,22 @@ def test_samples_follow_the_distribution(ecc, size):
 
 
 def test_samples_are_the_same_in_plain_torch(ecc, size):
-    logits = torch.from_numpy(np.random.default_rng(3).normal(size=(500, ecc.length(num_bits(size)))))
+    logits = torch.from_numpy(np.concatenate(list(logits_of_every_kind(ecc.length(num_bits(size))).values())))
     seeded = [torch.Generator().manual_seed(5) for _ in range(2)]
     lattice = lattice_of(ecc.generators, num_bits(size), size)
-    uniforms = torch.rand(500, lattice.num_steps, generator=seeded[0])
+    uniforms = torch.rand(len(logits), lattice.num_steps, generator=seeded[0], dtype=torch.float64)
     assert torch.equal(ecc.sample(logits, size=size, generator=seeded[1]), device.sample(logits, uniforms, lattice))
+
+
+def test_numbers_between_two(ecc):
+    for start, stop in ((1, 2), (5, 6), (3, 100), (64, 128), (99, 101)):
+        bits = 7
+        logits = logits_of_every_kind(ecc.length(bits))["many ties"]
+        truth = Enumeration(logits, code_words(ecc.generators, stop, bits)[start:])
+        automaton = between(start, stop, bits)
+        np.testing.assert_allclose(ecc.log_partition(logits, size=automaton), truth.log_partition, atol=1e-9)
+        expected = truth.topk(5)[0]
+        assert np.array_equal(ecc.topk(logits, 5, size=automaton)[0], np.where(expected < 0, -1, expected + start))
 
 
 @pytest.mark.parametrize("count_of", [lambda rank: 1e5 / rank, lambda rank: 1.0, lambda rank: 2.0**-rank])

@@ -1,0 +1,229 @@
+"""The command line: one function a verb."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    help="Translate with an output layer that costs O(log V): prepare a corpus, train, translate, evaluate.",
+    epilog="Start with: python -m trellex.phrasebook phrases && trellex prepare --help",
+)
+stderr = Console(stderr=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+InputFile = Annotated[Path, typer.Option(help="One sentence a line; .gz and .xz are unpacked.")]
+
+
+@contextmanager
+def _errors_explained() -> Iterator[None]:
+    """Turn errors that tell the user what to do into a line on stderr and exit status 1."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError, FloatingPointError) as error:
+        stderr.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True, markup=True)
+        raise typer.Exit(1) from error
+
+
+def _show(result: dict[str, Any], as_json: bool) -> None:
+    """Print a result for people or for programs."""
+    if as_json:
+        print(json.dumps(result, ensure_ascii=False))
+        return
+    table = Table(show_header=False, box=None)
+    for key, value in result.items():
+        table.add_row(key, f"{value:,}" if isinstance(value, int) else str(value))
+    Console().print(table)
+
+
+@app.command(epilog="Example: trellex prepare data --train-source train.en --train-target train.ja --dev-source dev.en "
+             "--dev-target dev.ja --source-language en --target-language ja --target-tokenizer whitespace")  # fmt: skip
+def prepare(
+    folder: Annotated[Path, typer.Argument(help="Where to put the prepared corpus.")],
+    train_source: InputFile,
+    train_target: InputFile,
+    dev_source: InputFile,
+    dev_target: InputFile,
+    source_language: Annotated[str, typer.Option(help="Two letters, such as en.")],
+    target_language: Annotated[str, typer.Option(help="Two letters, such as ja.")],
+    test_source: Annotated[Path | None, typer.Option(help="Text to test the finished model on.")] = None,
+    test_target: Annotated[Path | None, typer.Option(help="Its translation.")] = None,
+    source_tokenizer: Annotated[str, typer.Option(help="whitespace, moses, mecab or characters.")] = "whitespace",
+    target_tokenizer: Annotated[str, typer.Option(help="whitespace, moses, mecab or characters.")] = "whitespace",
+    source_lowercase: Annotated[bool, typer.Option(help="Lower-case the source.")] = False,
+    target_lowercase: Annotated[bool, typer.Option(help="Lower-case the target.")] = False,
+    source_vocab_size: Annotated[int | None, typer.Option(help="Known source words; all unless given.")] = None,
+    target_vocab_size: Annotated[int | None, typer.Option(help="Known target words; all unless given.")] = None,
+    min_length: Annotated[int, typer.Option(help="Fewest tokens a side of a training pair.")] = 1,
+    max_length: Annotated[int, typer.Option(help="Most tokens a side of a training pair.")] = 60,
+    as_json: Json = False,
+) -> None:
+    """Turn line-aligned text into a folder of word ids that training reads. Does nothing if nothing changed."""
+    options = {key: value for key, value in locals().items() if key not in ("folder", "as_json")}
+    with _errors_explained():
+        from trellex.text import PrepareSettings
+        from trellex.text import prepare as prepare_corpus
+
+        settings = PrepareSettings(**options)
+        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn()
+        with Progress(*columns, console=stderr, disable=not stderr.is_terminal) as progress:
+            tasks: dict[str, Any] = {}
+
+            def report(stage: str, done: int, total: int | None) -> None:
+                if stage not in tasks:
+                    tasks[stage] = progress.add_task(stage, total=total)
+                progress.update(tasks[stage], completed=done, total=total)
+
+            manifest = prepare_corpus(settings, folder, report)
+        result: dict[str, Any] = {"folder": str(folder)}
+        for name, split in manifest.splits.items():
+            result[f"{name} pairs"] = split.pairs
+        result |= {"source words": manifest.source_vocabulary, "target words": manifest.target_vocabulary}
+        _show(result, as_json)
+
+
+@app.command(epilog="Example: trellex train recipes/phrasebook.yaml --head binary-ec --output runs/binary-ec")
+def train(
+    recipe: Annotated[Path, typer.Argument(help="A YAML file; see the recipes folder.")],
+    head: Annotated[str | None, typer.Option(help="Another output layer than the recipe's.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Another output folder than the recipe's.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Another seed than the recipe's.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Another number of batches than the recipe's.")] = None,
+    quiet: Annotated[bool, typer.Option(help="Show no progress.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Train a model. Interrupted runs go on where they were when the same command is given again."""
+    with _errors_explained():
+        from trellex.training.display import Display
+        from trellex.training.recipe import load_recipe
+        from trellex.training.trainer import Trainer
+        from trellex.training.validation import averaged_test_bleu, best_evaluation
+
+        settings = load_recipe(recipe, head=head, output=output, seed=seed, max_steps=max_steps)
+        name = settings.head if isinstance(settings.head, str) else settings.head.get("type", "")
+        trainer = Trainer(settings, Display(str(name), quiet or not is_first_process()))
+        evaluations = trainer.run()
+        if not trainer.processes.is_first:
+            return
+        if trainer.was_interrupted:
+            stderr.print(f"stopped at step {trainer.step:,}; the same command goes on from there")
+        result: dict[str, Any] = {"output": str(settings.output), "step": trainer.step}
+        if evaluations:
+            best = best_evaluation(evaluations)
+            result |= {"best step": best.step, "dev BLEU": round(best.dev, 2)}
+            if best.test is not None:
+                average = averaged_test_bleu(evaluations)
+                result |= {"test BLEU": round(best.test, 2), "test BLEU, mean of 5": round(average or 0.0, 2)}
+        _show(result, as_json)
+        if trainer.was_interrupted:
+            raise typer.Exit(130)
+
+
+@app.command(epilog="Example: echo 'where is the station ?' | trellex translate runs/phrasebook")
+def translate(
+    model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
+    files: Annotated[list[Path] | None, typer.Argument(help="Text to translate; stdin unless given.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write here instead of stdout.")] = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    batch: Annotated[int, typer.Option(min=1, help="Sentences translated side by side.")] = 64,
+    decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Translate text line by line. Order and number of lines are kept, empty lines stay empty."""
+    with _errors_explained():
+        from trellex.nmt.translator import Translator
+        from trellex.text.files import atomic_writer, read_lines
+
+        translator = Translator(model, device, decoding)
+
+        def lines() -> Iterator[str]:
+            if files:
+                for path in files:
+                    yield from read_lines(path)
+            else:
+                yield from read_lines(Path("/dev/stdin"))
+
+        def write(file: Any) -> None:
+            for translation in translator.translate(lines(), batch):
+                text = json.dumps({"translation": translation}, ensure_ascii=False) if as_json else translation
+                file.write(text + "\n")
+                file.flush()
+
+        if output is None:
+            write(sys.stdout)
+        else:
+            with atomic_writer(output) as file:
+                write(file)
+
+
+@app.command(epilog="Example: trellex evaluate translations.ja test.ja --language ja --tokenizer mecab")
+def evaluate(
+    hypotheses: Annotated[Path, typer.Argument(help="Translations, one a line.")],
+    references: Annotated[Path, typer.Argument(help="What they should be, line by line.")],
+    language: Annotated[str, typer.Option(help="The language of the text.")] = "en",
+    tokenizer: Annotated[str, typer.Option(help="Tokeniser for token BLEU.")] = "whitespace",
+    as_json: Json = False,
+) -> None:
+    """BLEU by sacreBLEU with its signature, and case-insensitive token BLEU as in the paper."""
+    with _errors_explained():
+        from trellex.evaluation import text_bleu, token_bleu
+        from trellex.text.files import read_pairs
+        from trellex.text.tokenizers import build_tokenizer
+
+        pairs = list(read_pairs(hypotheses, references))
+        if not pairs:
+            raise ValueError(f"{references}: no lines to compare with")
+        ours, theirs = zip(*pairs, strict=True)
+        cut = build_tokenizer(tokenizer, language).tokenize
+        text = text_bleu(ours, theirs, language)
+        tokens = token_bleu([" ".join(cut(line)) for line in ours], [" ".join(cut(line)) for line in theirs])
+        _show(
+            {
+                "BLEU": round(text.score, 2),
+                "signature": text.signature,
+                "token BLEU": round(tokens.score, 2),
+                "token signature": tokens.signature,
+            },
+            as_json,
+        )
+
+
+@app.command(epilog="Example: trellex info runs/phrasebook")
+def info(
+    model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
+    as_json: Json = False,
+) -> None:
+    """The paper's columns: bits, outputs, and parameters of the output layer and of all, against softmax."""
+    with _errors_explained():
+        from trellex.evaluation.size import model_size
+        from trellex.nmt.translator import Translator
+
+        translator = Translator(model)
+        size = model_size(translator.model)
+        head = translator.info["recipe"]["head"]
+        _show(
+            {"head": head if isinstance(head, str) else json.dumps(head), "step": translator.info["step"], **size},
+            as_json,
+        )
+
+
+def is_first_process() -> bool:
+    import os
+
+    return os.environ.get("RANK", "0") == "0"
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,35 @@
+"""BLEU by sacreBLEU: of text, with a signature that others can repeat, and of tokens, as in the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sacrebleu.metrics.bleu import BLEU
+
+
+class Bleu(NamedTuple):
+    """A score in percent and the signature that says how it was computed."""
+
+    score: float
+    signature: str
+
+
+def text_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str = "en") -> Bleu:
+    """BLEU of detokenised text, by sacreBLEU's own tokeniser for the language (characters for Japanese)."""
+    tokenizer = {"ja": "char", "zh": "zh", "ko": "char"}.get(language, "13a")
+    return _bleu(BLEU(tokenize=tokenizer), hypotheses, references)
+
+
+def token_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Bleu:
+    """Case-insensitive BLEU of lines that are already tokenised, the paper's measure."""
+    return _bleu(BLEU(tokenize="none", lowercase=True, force=True), hypotheses, references)
+
+
+def _bleu(metric: BLEU, hypotheses: Sequence[str], references: Sequence[str]) -> Bleu:
+    if len(hypotheses) != len(references):
+        raise ValueError(f"hypotheses and references differ in number: {len(hypotheses)} and {len(references)} lines")
+    if not references:
+        raise ValueError("references: there is nothing to compare with: no lines")
+    score = metric.corpus_score(list(hypotheses), [list(references)]).score
+    return Bleu(score, str(metric.get_signature()))

@@ -1,0 +1,87 @@
+"""From a name or a mapping to an output layer."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from trellex.codes import Code, FrequencyCode, HuffmanCode, RandomCode
+from trellex.heads.binary import BinaryHead
+from trellex.heads.head import Head
+from trellex.heads.hybrid import HybridHead
+from trellex.heads.softmax import SoftmaxHead
+from trellex.trellis import ConvolutionalCode, IdentityCode
+
+CODES = ("frequency", "random", "huffman")
+COMMON = ("ignore_index", "reduction")
+OPTIONS = {
+    "softmax": COMMON,
+    "binary": (*COMMON, "code", "seed", "loss", "decoding", "generators"),
+    "hybrid": (
+        *(*COMMON, "code", "seed", "loss", "decoding", "generators"),
+        *("numbering", "softmax_weight", "bits_weight"),
+    ),
+}
+
+
+def build_head(spec: str | Mapping[str, Any], *, hidden_size: int, vocab: Any) -> Head:
+    """The output layer that `spec` describes.
+
+    Args:
+        spec: "softmax", "binary", "binary-ec", "hybrid-N" or "hybrid-N-ec"; or a mapping with that as its "type" and
+            any of the options: "code" (frequency, random with a "seed", huffman), "loss" (squared, cross_entropy,
+            trellis), "decoding" (paper, exact), "generators" of the error-correcting code; for hybrids "numbering"
+            (paper: the code spans the whole vocabulary; rare: the rare words alone), "softmax_weight" and
+            "bits_weight" (λ_H and λ_B); and "ignore_index" and "reduction" of the loss
+        hidden_size: H
+        vocab: the vocabulary's size, or a vocabulary with counts
+    """
+    options: dict[str, Any] = {"type": spec} if isinstance(spec, str) else dict(spec)
+    name = options.pop("type", None)
+    match = re.fullmatch(r"(softmax)|(binary)(-ec)?|(hybrid)-([0-9]+)(-ec)?", name) if isinstance(name, str) else None
+    if match is None:
+        raise ValueError(f"type: expected softmax, binary, binary-ec, hybrid-N or hybrid-N-ec, got {name!r}")
+    family = match[1] or match[2] or match[4]
+    for key in options:
+        if key not in OPTIONS[family]:
+            nearest = difflib.get_close_matches(str(key), OPTIONS[family], 1)
+            hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(OPTIONS[family])}"
+            raise ValueError(f"{key}: not an option of {name}; {hint}")
+    vocab_size = vocab if isinstance(vocab, int) else len(vocab)
+    if family == "softmax":
+        return SoftmaxHead(hidden_size, vocab_size, **options)
+
+    generators = options.pop("generators", None)
+    if not (match[3] or match[6]):
+        if generators is not None:
+            raise ValueError(f"generators: {name} has no error-correcting code; add -ec to its type")
+        ecc: ConvolutionalCode = IdentityCode()
+    else:
+        ecc = ConvolutionalCode(generators) if generators else ConvolutionalCode()
+    code_name, seed = options.pop("code", "frequency"), options.pop("seed", 0)
+    if family == "binary":
+        return BinaryHead(hidden_size, _code(code_name, vocab, 0, seed), ecc, **options)
+
+    numbering = options.pop("numbering", "paper" if code_name == "frequency" else "rare")
+    if numbering not in ("paper", "rare") or (numbering == "paper" and code_name != "frequency"):
+        raise ValueError(f"numbering: expected rare, or paper with the frequency code, got {numbering!r}")
+    softmax_size = int(match[5])
+    fits = 2 <= softmax_size < vocab_size
+    code = _code(code_name, vocab, softmax_size - 1, seed) if numbering == "rare" and fits else None
+    return HybridHead(hidden_size, vocab_size, softmax_size, ecc, code=code, **options)
+
+
+def _code(name: str, vocab: Any, first: int, seed: int) -> Code:
+    """The code of the words from `first` on, numbered from 0."""
+    vocab_size = vocab if isinstance(vocab, int) else len(vocab)
+    if name == "frequency":
+        return FrequencyCode(vocab_size - first)
+    if name == "random":
+        return RandomCode(vocab_size - first, seed)
+    if name != "huffman":
+        raise ValueError(f"code: expected one of {', '.join(CODES)}, got {name!r}")
+    if isinstance(vocab, int):
+        raise ValueError("code: a Huffman code needs a vocabulary with counts, not only its size")
+    return HuffmanCode(vocab.counts[first:])

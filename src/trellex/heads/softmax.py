@@ -1,0 +1,36 @@
+"""The conventional output layer: a score for every word of the vocabulary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from trellex.heads.head import Cost, Head, linear_cost, padded_topk
+
+
+class SoftmaxHead(Head):
+    """Softmax over all V words: what the others are measured against. O(HV) time and memory."""
+
+    def __init__(self, hidden_size: int, vocab_size: int, **options: Any) -> None:
+        super().__init__(hidden_size, vocab_size, **options)
+        self.linear = nn.Linear(hidden_size, vocab_size)
+
+    def _loss(self, h: Tensor, target: Tensor) -> Tensor:
+        return nn.functional.cross_entropy(self.linear(h).float(), target, reduction="none")
+
+    def log_prob(self, h: Tensor, words: Tensor) -> Tensor:
+        return -self._loss(h, words)
+
+    def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        log_probs = self.linear(h).float().log_softmax(-1)
+        every = torch.arange(self.vocab_size, device=h.device).expand_as(log_probs)
+        return padded_topk(log_probs, every, k)
+
+    def sample(self, h: Tensor, temperature: float = 1.0) -> Tensor:
+        probs = (self.linear(h).float() / temperature).softmax(-1)
+        return torch.multinomial(probs, 1)[:, 0]
+
+    def cost(self) -> Cost:
+        return linear_cost(self.linear)

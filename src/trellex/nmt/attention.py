@@ -1,0 +1,29 @@
+"""Global attention with the concat score of Luong et al. (2015)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class ConcatAttention(nn.Module):
+    """score(h_t, h_s) = v · tanh(W [h_t; h_s]), with the two halves of W applied apart.
+
+    Shape:
+        queries [N, T, H], states [N, S, C], mask [N, S] true on real words -> context [N, T, C]
+    """
+
+    def __init__(self, query_size: int, state_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_size, hidden_size)
+        self.key = nn.Linear(state_size, hidden_size, bias=False)
+        self.energy = nn.Linear(hidden_size, 1, bias=False)
+
+    def keys(self, states: Tensor) -> Tensor:
+        """What `forward` needs of the states, to be computed once a sentence. [N, S, C] -> [N, S, H]"""
+        return self.key(states)
+
+    def forward(self, queries: Tensor, keys: Tensor, states: Tensor, mask: Tensor) -> Tensor:
+        hidden = torch.tanh(self.query(queries)[:, :, None] + keys[:, None])  # [N, T, S, H]
+        scores = self.energy(hidden)[..., 0].masked_fill(~mask[:, None], -torch.inf)  # [N, T, S]
+        return scores.softmax(-1).to(states.dtype) @ states

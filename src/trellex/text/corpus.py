@@ -1,0 +1,293 @@
+"""The corpus: text is prepared once, as a folder of ids, vocabularies and a manifest, and opened by all others.
+
+prepare(PrepareSettings(...), "data/kftt")
+corpus = Corpus.open("data/kftt")
+corpus.split("train").source(0)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+
+from trellex.text.files import AnyPath, atomic_writer, read_lines, read_pairs
+from trellex.text.manifest import (
+    MANIFEST,
+    REMEDY,
+    SIDES,
+    InputFile,
+    Manifest,
+    PrepareSettings,
+    SideFacts,
+    SplitFacts,
+    corpus_files,
+)
+from trellex.text.parallel import Ids, ParallelIds, write_ids
+from trellex.text.tokenizers import Tokenizer, build_tokenizer
+from trellex.text.vocabulary import UNK, Vocabulary
+
+__all__ = ["Corpus", "Manifest", "ParallelIds", "PrepareSettings", "prepare"]
+
+Report = Callable[[str, int, int | None], None]  # what is going on, how much is done, of how much if known
+REPORT_EVERY = 1000  # pairs
+
+
+class Corpus:
+    """A prepared corpus. Ids stay on disk and are mapped into memory.
+
+    Attributes:
+        manifest: what it was made from and what came of it
+        source_vocabulary, target_vocabulary: word ↔ id
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self.source_vocabulary = _load_vocabulary(folder / "vocab.source.txt", manifest.source_vocabulary)
+        self.target_vocabulary = _load_vocabulary(folder / "vocab.target.txt", manifest.target_vocabulary)
+        self._splits = {name: ParallelIds(folder, name, manifest) for name in manifest.settings.splits()}
+
+    @classmethod
+    def open(cls, folder: AnyPath) -> Self:
+        """Open what `prepare` made. Raises ValueError that names the file that is missing or damaged."""
+        folder = Path(folder)
+        manifest = Manifest.load(folder)
+        for name in corpus_files(manifest.settings.splits()):
+            path, expected = folder / name, manifest.files.get(name)
+            if not path.is_file():
+                raise ValueError(f"{path}: missing; {REMEDY}")
+            if path.stat().st_size != expected:
+                raise ValueError(f"{path}: has {path.stat().st_size} bytes, not {expected} as prepared; {REMEDY}")
+        return cls(folder, manifest)
+
+    def split(self, name: str) -> ParallelIds:
+        """The sentence pairs of `train`, `dev` or, if there is one, `test`."""
+        if name not in self._splits:
+            raise ValueError(f"split: this corpus has {', '.join(self._splits)}, not {name!r}")
+        return self._splits[name]
+
+    @cached_property
+    def source_tokenizer(self) -> Tokenizer:
+        """The tokeniser that cut the source."""
+        return _build_tokenizer(self.manifest.settings, "source")
+
+    @cached_property
+    def target_tokenizer(self) -> Tokenizer:
+        """The tokeniser that cut the target."""
+        return _build_tokenizer(self.manifest.settings, "target")
+
+
+def prepare(settings: PrepareSettings, folder: AnyPath, report: Report | None = None) -> Manifest:
+    """Tokenise, filter, count and number a corpus; the folder appears, or is replaced, whole or not at all.
+
+    Text is streamed: memory holds the word counts, never the corpus. If the folder was made from the same
+    settings and files nothing is done.
+
+    Args:
+        settings: the files, and how to cut and count them
+        folder: where the corpus goes; may hold an older one
+        report: called now and then with a stage, what is done and of how much; what it raises ends the work
+    """
+    folder, report = Path(folder).resolve(), report or (lambda stage, done, total: None)
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST).exists())):
+        raise ValueError(f"{folder}: exists and is no prepared corpus; choose another folder, or remove it")
+    inputs = _digest_inputs(settings, report)
+    manifest = _unchanged(folder, settings, inputs)
+    if manifest is not None:
+        report(f"{folder} is up to date", manifest.splits["train"].pairs, manifest.splits["train"].pairs)
+        return manifest
+    with _replacement(folder) as draft:
+        return _build(settings, inputs, draft, report)
+
+
+def _digest_inputs(settings: PrepareSettings, report: Report) -> dict[str, InputFile]:
+    """Size and SHA-256 of every input file, which also finds a missing one before the work begins."""
+    paths = settings.inputs()
+    inputs = {}
+    for done, (name, path) in enumerate(paths.items()):
+        report("checking the input files", done, len(paths))
+        try:
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                inputs[name] = InputFile(size=file.tell(), sha256=digest)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(error.errno, f"{name}: no such file", os.fspath(path)) from error
+    return inputs
+
+
+def _unchanged(folder: Path, settings: PrepareSettings, inputs: dict[str, InputFile]) -> Manifest | None:
+    """The manifest in the folder, if that is whole and was made from just this."""
+    try:
+        manifest = Corpus.open(folder).manifest
+    except ValueError:
+        return None
+    return manifest if manifest.settings == settings and manifest.inputs == inputs else None
+
+
+@contextmanager
+def _replacement(folder: Path) -> Iterator[Path]:
+    """A new folder beside `folder` that takes its place at the end of the block, or is removed if that fails."""
+    strangers = {path.name for path in folder.glob("*")} - {MANIFEST, *corpus_files(("train", "dev", "test"))}
+    if strangers:
+        raise ValueError(f"{folder}: would be replaced, but also holds {sorted(strangers)[0]!r}; move that elsewhere")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    token = secrets.token_hex(4)
+    draft, old = (folder.with_name(f".{folder.name}.{token}.{kind}") for kind in ("tmp", "old"))
+    try:
+        draft.mkdir()
+        yield draft
+        if folder.exists():
+            os.rename(folder, old)
+        os.rename(draft, folder)
+    except BaseException:
+        if old.exists() and not folder.exists():
+            os.rename(old, folder)
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+@dataclass
+class _Tally:
+    """What was counted while a split was tokenised."""
+
+    pairs: int = 0
+    short: int = 0
+    long: int = 0
+    words: dict[str, Counter[str]] = field(default_factory=lambda: {side: Counter() for side in SIDES})
+
+    def facts(self, vocabularies: dict[str, Vocabulary]) -> SplitFacts:
+        return SplitFacts(
+            pairs=self.pairs,
+            dropped_short=self.short,
+            dropped_long=self.long,
+            source=self._side_facts("source", vocabularies["source"]),
+            target=self._side_facts("target", vocabularies["target"]),
+        )
+
+    def _side_facts(self, side: str, vocabulary: Vocabulary) -> SideFacts:
+        words = self.words[side]
+        counts = np.fromiter(words.values(), np.int64, len(words))
+        unknown = int(counts[vocabulary.ids(words) == UNK].sum())
+        return SideFacts(tokens=words.total(), unknown_tokens=unknown, unknown_rate=unknown / max(words.total(), 1))
+
+
+def _build(settings: PrepareSettings, inputs: dict[str, InputFile], draft: Path, report: Report) -> Manifest:
+    tokenizers = {side: _build_tokenizer(settings, side) for side in SIDES}
+    tallies = {}
+    for split in reversed(settings.splits()):  # the short ones first: their faults show before the long work
+        tallies[split] = _tokenize(settings, split, tokenizers, draft, report)
+
+    vocabularies = {}
+    for side in SIDES:
+        size: int | None = getattr(settings, f"{side}_vocab_size")
+        train = tallies["train"]
+        vocabularies[side] = Vocabulary.from_counts(train.words[side], size, sentences=train.pairs)
+        vocabularies[side].save(draft / f"vocab.{side}.txt")
+
+    for split, tally in tallies.items():
+        for side in SIDES:
+            _number(draft, split, side, vocabularies[side], tally, report)
+
+    manifest = Manifest(
+        settings=settings,
+        inputs=inputs,
+        splits={split: tallies[split].facts(vocabularies) for split in settings.splits()},
+        source_vocabulary=len(vocabularies["source"]),
+        target_vocabulary=len(vocabularies["target"]),
+        source_dtype=_dtype(vocabularies["source"]),
+        target_dtype=_dtype(vocabularies["target"]),
+        files={name: (draft / name).stat().st_size for name in corpus_files(settings.splits())},
+    )
+    manifest.save(draft)
+    return manifest
+
+
+def _tokenize(
+    settings: PrepareSettings, split: str, tokenizers: dict[str, Tokenizer], draft: Path, report: Report
+) -> _Tally:
+    """Pass 1: the tokens of a split to `<split>.<side>.tokens.txt`, and the text itself for dev and test."""
+    inputs = settings.inputs()
+    source_path, target_path = inputs[f"{split}_source"], inputs[f"{split}_target"]
+    tally, stage = _Tally(), f"tokenising {split}"
+    with ExitStack() as stack:
+        spools = [stack.enter_context(atomic_writer(draft / f"{split}.{side}.tokens.txt")) for side in SIDES]
+        texts = [] if split == "train" else [draft / f"{split}.{side}.txt" for side in SIDES]
+        copies = [stack.enter_context(atomic_writer(path)) for path in texts]
+        for done, pair in enumerate(read_pairs(source_path, target_path)):
+            if done % REPORT_EVERY == 0:
+                report(stage, done, None)
+            tokens = [tokenizers[side].tokenize(line) for side, line in zip(SIDES, pair, strict=True)]
+            if split == "train" and min(map(len, tokens)) < settings.min_length:
+                tally.short += 1
+                continue
+            if split == "train" and max(map(len, tokens)) > settings.max_length:
+                tally.long += 1
+                continue
+            tally.pairs += 1
+            for side, words, spool in zip(SIDES, tokens, spools, strict=True):
+                tally.words[side].update(words)
+                spool.write(" ".join(words) + "\n")
+            for line, copy in zip(pair, copies, strict=False):
+                copy.write(line + "\n")
+    if tally.pairs == 0:
+        raise ValueError(_empty_message(settings, split, tally))
+    report(stage, tally.pairs + tally.short + tally.long, tally.pairs + tally.short + tally.long)
+    return tally
+
+
+def _empty_message(settings: PrepareSettings, split: str, tally: _Tally) -> str:
+    dropped = tally.short + tally.long
+    if dropped == 0:
+        return f"{split}_source, {split}_target: {settings.inputs()[f'{split}_source']} is empty; give files with text"
+    return (
+        f"train_source, train_target: no pair is left, all {dropped} were dropped: {tally.short} had fewer than "
+        f"min_length = {settings.min_length} tokens on a side, {tally.long} more than max_length = "
+        f"{settings.max_length}; change these, or check the files and tokenizers"
+    )
+
+
+def _number(draft: Path, split: str, side: str, vocabulary: Vocabulary, tally: _Tally, report: Report) -> None:
+    """Pass 2: tokens become ids. Only the target tokens of dev and test stay, as references with all words."""
+    spool, stage = draft / f"{split}.{side}.tokens.txt", f"numbering {split} {side}"
+
+    def sentences() -> Iterator[Ids]:
+        for done, line in enumerate(read_lines(spool)):
+            if done % REPORT_EVERY == 0:
+                report(stage, done, tally.pairs)
+            yield vocabulary.ids(line.split())
+
+    tokens = tally.words[side].total()
+    write_ids(draft / f"{split}.{side}", sentences(), pairs=tally.pairs, tokens=tokens, dtype=_dtype(vocabulary))
+    report(stage, tally.pairs, tally.pairs)
+    if split == "train" or side == "source":
+        spool.unlink()
+
+
+def _dtype(vocabulary: Vocabulary) -> Literal["uint16", "uint32"]:
+    return "uint16" if len(vocabulary) <= 1 << 16 else "uint32"
+
+
+def _build_tokenizer(settings: PrepareSettings, side: str) -> Tokenizer:
+    name, language, lowercase = (getattr(settings, f"{side}_{key}") for key in ("tokenizer", "language", "lowercase"))
+    return build_tokenizer(name, language, lowercase)
+
+
+def _load_vocabulary(path: Path, size: int) -> Vocabulary:
+    try:
+        vocabulary = Vocabulary.load(path)
+    except ValueError as error:
+        raise ValueError(f"{path}: damaged ({error}); {REMEDY}") from error
+    if len(vocabulary) != size:
+        raise ValueError(f"{path}: has {len(vocabulary)} words, the manifest tells of {size}; {REMEDY}")
+    return vocabulary

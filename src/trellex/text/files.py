@@ -1,0 +1,95 @@
+"""Text files: read line by line, plain or compressed, and written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import secrets
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TextIO, overload
+
+AnyPath = str | os.PathLike[str]
+
+
+def read_lines(path: AnyPath) -> Iterator[str]:
+    """The lines of a UTF-8 file, `.gz` and `.xz` unpacked on the way, one in memory at a time.
+
+    Only "\\n" ends a line; a "\\r" before it and a byte order mark at the start of the file are left out.
+    """
+    path = Path(path)
+    number = 0
+    try:
+        with _open_binary(path) as file:
+            for number, line in enumerate(file, start=1):
+                text = line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+                yield text.removeprefix("\ufeff") if number == 1 else text
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} line {number}: not valid UTF-8 at byte {error.start + 1} of the line; "
+            "convert the file, e.g. with `iconv -t UTF-8`"
+        ) from error
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise ValueError(
+            f"{path}: cannot be unpacked after line {number} ({error}); the file is truncated or damaged, "
+            "get it again, or rename it if it is not compressed"
+        ) from error
+
+
+def _open_binary(path: Path) -> BufferedIOBase:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rb")
+    if path.suffix == ".xz":
+        return lzma.open(path, "rb")
+    return open(path, "rb")
+
+
+def read_pairs(source: AnyPath, target: AnyPath) -> Iterator[tuple[str, str]]:
+    """Line n of the one file with line n of the other. Raises ValueError if one has more lines."""
+    source_lines, target_lines = read_lines(source), read_lines(target)
+    pairs = 0
+    while True:
+        source_line, target_line = next(source_lines, None), next(target_lines, None)
+        if source_line is None or target_line is None:
+            break
+        yield source_line, target_line
+        pairs += 1
+    source_count = pairs + (source_line is not None) + sum(1 for _ in source_lines)
+    target_count = pairs + (target_line is not None) + sum(1 for _ in target_lines)
+    if source_count != target_count:
+        raise ValueError(
+            f"{os.fspath(source)} has {source_count} lines but {os.fspath(target)} has {target_count}; "
+            "line n of one side must be the translation of line n of the other"
+        )
+
+
+@overload
+def atomic_writer(path: AnyPath, mode: Literal["w"] = "w") -> AbstractContextManager[TextIO]: ...
+
+
+@overload
+def atomic_writer(path: AnyPath, mode: Literal["wb"]) -> AbstractContextManager[BinaryIO]: ...
+
+
+@contextmanager
+def atomic_writer(path: AnyPath, mode: Literal["w", "wb"] = "w") -> Iterator[Any]:
+    """A file to write to that takes its place at the end of the block, or leaves no trace if that fails.
+
+    Text is UTF-8 with "\\n" at the end of lines.
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
+    try:
+        with open(temporary, mode.replace("w", "x"), **text) as file:  # type: ignore[call-overload]
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,141 @@
+"""The manifest: what a prepared corpus was made from, how, and what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from trellex.text.files import AnyPath, atomic_writer
+from trellex.text.tokenizers import check_tokenizer
+
+SIDES = ("source", "target")
+MANIFEST = "manifest.json"
+REMEDY = "run `trellex prepare` again"
+
+VocabularySize = Annotated[int, Field(ge=4)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PrepareSettings(_Record):
+    """What `prepare` is told: the files of a corpus, and how to cut and count them."""
+
+    train_source: Path = Field(description="training text, one sentence a line; .gz and .xz are unpacked")
+    train_target: Path = Field(description="its translation, line by line")
+    dev_source: Path = Field(description="text that training is validated on")
+    dev_target: Path = Field(description="its translation")
+    test_source: Path | None = Field(None, description="text that the finished model is tested on")
+    test_target: Path | None = Field(None, description="its translation")
+    source_language: str = Field(description="language to translate from, two letters, such as en")
+    target_language: str = Field(description="language to translate to, two letters, such as ja")
+    source_tokenizer: str = Field(description="whitespace (text that is tokenised already), moses, mecab or characters")
+    target_tokenizer: str = Field(description="the same for the target")
+    source_lowercase: bool = Field(False, description="whether the source is lower-cased")
+    target_lowercase: bool = Field(False, description="whether the target is lower-cased")
+    source_vocab_size: VocabularySize | None = Field(
+        None, description="source words known, three markers included; none: all"
+    )
+    target_vocab_size: VocabularySize | None = Field(
+        None, description="target words known, three markers included; none: all"
+    )
+    min_length: int = Field(1, ge=1, description="training pairs with fewer tokens on a side are dropped")
+    max_length: int = Field(60, ge=1, description="training pairs with more tokens on a side are dropped")
+
+    @field_validator("source_tokenizer", "target_tokenizer")
+    @classmethod
+    def _tokenizer_exists(cls, name: str) -> str:
+        return check_tokenizer(name)
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        if (self.test_source is None) != (self.test_target is None):
+            raise ValueError("test_source, test_target: give both or neither")
+        if self.min_length > self.max_length:
+            raise ValueError(f"min_length: {self.min_length} is more than max_length, {self.max_length}")
+        return self
+
+    def inputs(self) -> dict[str, Path]:
+        """The input files by the name of their setting, such as `train_source`."""
+        names = [f"{split}_{side}" for split in self.splits() for side in SIDES]
+        return {name: getattr(self, name) for name in names}
+
+    def splits(self) -> tuple[str, ...]:
+        """The names of the splits: train, dev and, if there is one, test."""
+        return ("train", "dev") if self.test_source is None else ("train", "dev", "test")
+
+
+class InputFile(_Record):
+    """A file that went into the corpus."""
+
+    size: int = Field(ge=0)  # bytes
+    sha256: str
+
+
+class SideFacts(_Record):
+    """One side of a split."""
+
+    tokens: int = Field(ge=0)
+    unknown_tokens: int = Field(ge=0)
+    unknown_rate: float = Field(ge=0, le=1)
+
+
+class SplitFacts(_Record):
+    """A split: training pairs outside the limits of length are dropped, of dev and test none is."""
+
+    pairs: int = Field(ge=1)
+    dropped_short: int = Field(ge=0)
+    dropped_long: int = Field(ge=0)
+    source: SideFacts
+    target: SideFacts
+
+
+class Manifest(_Record):
+    """The file `manifest.json` of a prepared corpus."""
+
+    version: Literal[1] = 1
+    settings: PrepareSettings
+    inputs: dict[str, InputFile]  # by setting, such as train_source
+    splits: dict[str, SplitFacts]
+    source_vocabulary: int = Field(ge=3)
+    target_vocabulary: int = Field(ge=3)
+    source_dtype: Literal["uint16", "uint32"]  # of the arrays of ids
+    target_dtype: Literal["uint16", "uint32"]
+    files: dict[str, int]  # bytes of every other file in the folder
+
+    @model_validator(mode="after")
+    def _splits_agree(self) -> Self:
+        if set(self.splits) != set(self.settings.splits()):
+            raise ValueError("splits: not those of the settings")
+        return self
+
+    def save(self, folder: AnyPath) -> None:
+        """Write it into the folder of the corpus."""
+        with atomic_writer(Path(folder) / MANIFEST) as file:
+            file.write(self.model_dump_json(indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: AnyPath) -> Self:
+        """Read it from the folder of a corpus. Raises ValueError that names the file if there is none, or another."""
+        path = Path(folder) / MANIFEST
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except OSError as error:
+            raise ValueError(f"{path}: not there ({error.strerror}); this is no prepared corpus, {REMEDY}") from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+            raise ValueError(f"{path}: not a manifest of this version ({what}); {REMEDY}") from error
+
+
+def corpus_files(splits: tuple[str, ...]) -> list[str]:
+    """The names of all files of a prepared corpus but the manifest."""
+    names = [f"vocab.{side}.txt" for side in SIDES]
+    for split in splits:
+        names += [f"{split}.{side}.{kind}" for side in SIDES for kind in ("ids", "offsets")]
+        if split != "train":
+            names += [f"{split}.source.txt", f"{split}.target.txt", f"{split}.target.tokens.txt"]
+    return names

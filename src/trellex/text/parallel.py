@@ -1,0 +1,132 @@
+"""Parallel ids: the sentence pairs of a split as flat arrays on disk, mapped into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellex.text.files import atomic_writer, read_lines
+from trellex.text.manifest import REMEDY, Manifest
+
+Ids = NDArray[np.int64]
+
+
+class ParallelIds:
+    """Sentence pairs of a split, without BOS and EOS. Dev and test also have their text.
+
+    Attributes:
+        name: train, dev or test
+        source_lengths, target_lengths: tokens of every sentence  [N] int64
+    """
+
+    def __init__(self, folder: Path, name: str, manifest: Manifest) -> None:
+        self.name = name
+        self._source, self._source_offsets = _open_side(folder, name, "source", manifest)
+        self._target, self._target_offsets = _open_side(folder, name, "target", manifest)
+        self.source_lengths: Ids = np.diff(self._source_offsets)
+        self.target_lengths: Ids = np.diff(self._target_offsets)
+        self._text: dict[str, list[str]] = {}
+        if name != "train":
+            kinds = ("source", "target", "target.tokens")
+            self._text = {kind: _read_text(folder / f"{name}.{kind}.txt", len(self)) for kind in kinds}
+
+    def __len__(self) -> int:
+        return len(self._source_offsets) - 1
+
+    def source(self, index: int) -> Ids:
+        """The source ids of a pair. [length]"""
+        return self._sentence(self._source, self._source_offsets, index)
+
+    def target(self, index: int) -> Ids:
+        """The target ids of a pair. [length]"""
+        return self._sentence(self._target, self._target_offsets, index)
+
+    def _sentence(self, ids: NDArray[Any], offsets: Ids, index: int) -> Ids:
+        if not 0 <= index < len(self):
+            raise IndexError(f"{self.name}: pairs go from 0 to {len(self) - 1}, got {index}")
+        return ids[offsets[index] : offsets[index + 1]].astype(np.int64)
+
+    @property
+    def source_lines(self) -> list[str]:
+        """The source as it was given. [N]"""
+        return self._lines("source")
+
+    @property
+    def target_lines(self) -> list[str]:
+        """The target as it was given. [N]"""
+        return self._lines("target")
+
+    @property
+    def target_tokens(self) -> list[list[str]]:
+        """The target's tokens, unknown words and all: what BLEU compares with. [N] of [length]"""
+        return [line.split() for line in self._lines("target.tokens")]
+
+    def _lines(self, kind: str) -> list[str]:
+        if kind not in self._text:
+            raise ValueError(f"{self.name}: only the ids of this split are kept; dev and test have their text")
+        return self._text[kind]
+
+
+def write_ids(prefix: Path, sentences: Iterable[Ids], *, pairs: int, tokens: int, dtype: str) -> None:
+    """Write `<prefix>.ids` [tokens] and `<prefix>.offsets` [pairs + 1], .npy files, a sentence at a time."""
+    end = 0
+    with atomic_writer(f"{prefix}.ids", "wb") as ids, atomic_writer(f"{prefix}.offsets", "wb") as offsets:
+        _write_header(ids, dtype, tokens)
+        _write_header(offsets, "uint64", pairs + 1)
+        offsets.write(end.to_bytes(8, "little"))
+        for sentence in sentences:
+            ids.write(sentence.astype(_little(dtype)).tobytes())
+            end += len(sentence)
+            offsets.write(end.to_bytes(8, "little"))
+
+
+def _write_header(file: BinaryIO, dtype: str, length: int) -> None:
+    header = {"descr": _little(dtype).str, "fortran_order": False, "shape": (length,)}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def _little(dtype: str) -> np.dtype[Any]:
+    return np.dtype(dtype).newbyteorder("<")
+
+
+def _open_side(folder: Path, name: str, side: str, manifest: Manifest) -> tuple[NDArray[Any], Ids]:
+    """The ids of a side, mapped, and its offsets. -> [tokens], [N + 1] int64"""
+    facts = manifest.splits[name]
+    tokens = (facts.source if side == "source" else facts.target).tokens
+    dtype: str = getattr(manifest, f"{side}_dtype")
+    vocabulary: int = getattr(manifest, f"{side}_vocabulary")
+
+    path = folder / f"{name}.{side}.offsets"
+    offsets = _map_array(path, "uint64", facts.pairs + 1).astype(np.int64)
+    if offsets[0] != 0 or offsets[-1] != tokens or (np.diff(offsets) < 0).any():
+        raise ValueError(f"{path}: damaged, the offsets do not rise from 0 to {tokens}; {REMEDY}")
+
+    path = folder / f"{name}.{side}.ids"
+    ids = _map_array(path, dtype, tokens)
+    if tokens and ids.max() >= vocabulary:
+        raise ValueError(f"{path}: damaged, holds id {ids.max()} but the vocabulary has {vocabulary} words; {REMEDY}")
+    return ids, offsets
+
+
+def _map_array(path: Path, dtype: str, length: int) -> NDArray[Any]:
+    try:
+        array = np.lib.format.open_memmap(path, mode="r")  # takes no pickles
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"{path}: not an array that can be read ({error}); {REMEDY}") from error
+    if array.dtype != _little(dtype) or array.shape != (length,):
+        raise ValueError(f"{path}: the manifest tells of {length} numbers of {dtype}, the file holds others; {REMEDY}")
+    return array
+
+
+def _read_text(path: Path, pairs: int) -> list[str]:
+    try:
+        lines = list(read_lines(path))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: cannot be read ({error}); {REMEDY}") from error
+    if len(lines) != pairs:
+        raise ValueError(f"{path}: has {len(lines)} lines, the manifest tells of {pairs}; {REMEDY}")
+    return lines

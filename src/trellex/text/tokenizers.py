@@ -1,0 +1,132 @@
+"""Tokenisers: a line of text ↔ its tokens. No token is empty or holds white space."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+SPACE = "▁"  # stands for a space among characters
+_UNSPACED = frozenset({"ja", "zh"})  # languages written without spaces between words
+_NOT_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")  # controls, byte order marks, lone surrogates
+
+
+class Tokenizer(Protocol):
+    """What cuts a line into tokens and joins tokens to a line that people read."""
+
+    def tokenize(self, line: str) -> list[str]: ...
+
+    def detokenize(self, tokens: Sequence[str]) -> str: ...
+
+
+def build_tokenizer(name: str, language: str = "en", lowercase: bool = False) -> Tokenizer:
+    """The tokeniser of that name.
+
+    Args:
+        name: `whitespace`, `moses`, `mecab` or `characters`
+        language: two letters, such as "en": the rules of `moses`, and whether `whitespace` joins with spaces
+        lowercase: whether lines are lower-cased before they are cut
+    """
+    return _TOKENIZERS[check_tokenizer(name)](language, lowercase)
+
+
+def check_tokenizer(name: str) -> str:
+    """`name`, if there is such a tokeniser. Raises ValueError that proposes the nearest one."""
+    if name not in _TOKENIZERS:
+        near = difflib.get_close_matches(name.lower(), _TOKENIZERS, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ValueError(f"tokenizer: there is no {name!r}; {hint}valid names are {', '.join(_TOKENIZERS)}")
+    return name
+
+
+class _Base(ABC):
+    """Cleans a line before it is cut: control characters are spaces, runs of spaces are one."""
+
+    def __init__(self, language: str, lowercase: bool) -> None:
+        self.language = language
+        self.lowercase = lowercase
+
+    def tokenize(self, line: str) -> list[str]:
+        line = " ".join(_NOT_TEXT.sub(" ", line).split())
+        return self._cut(line.lower() if self.lowercase else line)
+
+    @abstractmethod
+    def _cut(self, line: str) -> list[str]: ...
+
+    @abstractmethod
+    def detokenize(self, tokens: Sequence[str]) -> str: ...
+
+
+class _Whitespace(_Base):
+    """For text that is tokenised already."""
+
+    def _cut(self, line: str) -> list[str]:
+        return line.split()
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        return _join_unspaced(tokens) if self.language in _UNSPACED else " ".join(tokens)
+
+
+class _Moses(_Base):
+    """The rules of the Moses toolkit, for languages with spaces between words."""
+
+    def __init__(self, language: str, lowercase: bool) -> None:
+        import sacremoses  # type: ignore[import-untyped]
+
+        super().__init__(language, lowercase)
+        self._tokenizer = sacremoses.MosesTokenizer(lang=language)
+        self._detokenizer = sacremoses.MosesDetokenizer(lang=language)
+
+    def _cut(self, line: str) -> list[str]:
+        return " ".join(self._tokenizer.tokenize(line, escape=False)).split()
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        return self._detokenizer.detokenize(list(tokens), unescape=False)
+
+
+class _MeCab(_Base):
+    """Japanese words as MeCab finds them with the dictionary ipadic."""
+
+    def __init__(self, language: str, lowercase: bool) -> None:
+        try:
+            import fugashi  # type: ignore[import-untyped]
+            import ipadic  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise ImportError(
+                f"tokenizer 'mecab' needs the package {error.name}: pip install 'trellex[ja]'", name=error.name
+            ) from error
+        super().__init__(language, lowercase)
+        self._tagger = fugashi.GenericTagger(ipadic.MECAB_ARGS)
+
+    def _cut(self, line: str) -> list[str]:
+        return " ".join(word.surface for word in self._tagger(line)).split()
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        return _join_unspaced(tokens)
+
+
+class _Characters(_Base):
+    """Every character is a token, a space is "▁". A "▁" of the text itself counts as a space."""
+
+    def _cut(self, line: str) -> list[str]:
+        return list(SPACE.join(line.replace(SPACE, " ").split()))
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        return "".join(tokens).replace(SPACE, " ")
+
+
+_TOKENIZERS: dict[str, type[_Base]] = {
+    "whitespace": _Whitespace,
+    "moses": _Moses,
+    "mecab": _MeCab,
+    "characters": _Characters,
+}
+_WORDS_MEET = re.compile(r"(?<=[0-9A-Za-z]) (?=[0-9A-Za-z])")
+
+
+def _join_unspaced(tokens: Sequence[str]) -> str:
+    """Tokens without spaces, but for one between two neighbours in ASCII letters or digits."""
+    pieces = _WORDS_MEET.sub("\n", " ".join(tokens))
+    return pieces.replace(" ", "").replace("\n", " ")

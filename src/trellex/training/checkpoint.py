@@ -1,0 +1,129 @@
+"""Checkpoints: a folder each, safetensors and JSON, that appears whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from trellex.text.files import atomic_writer
+
+VERSION = 1
+STEP_FOLDER = re.compile(r"step-[0-9]{9}")
+
+
+def save_checkpoint(
+    folder: Path,
+    tensors: Mapping[str, Mapping[str, Tensor]],
+    copies: Mapping[str, Path],
+    info: Mapping[str, Any],
+) -> None:
+    """Write named files of tensors, copies of files and `info` into `folder`, unless it is there already.
+
+    The files are written and flushed to a folder beside it, which is then renamed.
+    """
+    if folder.exists():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = folder.with_name(folder.name + ".tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        temporary.mkdir()
+        for name, values in tensors.items():
+            contiguous = {key: value.detach().cpu().contiguous() for key, value in values.items()}
+            save_file(contiguous, temporary / f"{name}.safetensors")
+        for name, original in copies.items():
+            shutil.copyfile(original, temporary / name)
+        (temporary / "checkpoint.json").write_text(json.dumps({"version": VERSION, **info}, indent=1), encoding="utf-8")
+        for path in temporary.iterdir():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        os.replace(temporary, folder)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise OSError(f"{folder}: could not be written ({error}); earlier checkpoints are untouched") from error
+
+
+def load_info(folder: Path) -> dict[str, Any]:
+    """The JSON part of a checkpoint."""
+    path = folder / "checkpoint.json"
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder}: no checkpoint.json here; give a checkpoint's folder or that of its run")
+    try:
+        info = json.loads(path.read_text(encoding="utf-8"))
+        version = info["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: damaged or cut short; use another checkpoint") from error
+    if version != VERSION:
+        raise ValueError(f"{path}: written by another version (format {version}, this one reads {VERSION})")
+    return info
+
+
+def load_tensors(folder: Path, name: str, device: str = "cpu") -> dict[str, Tensor]:
+    """One file of tensors of a checkpoint."""
+    path = folder / f"{name}.safetensors"
+    try:
+        return load_file(path, device=device)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: missing; use another checkpoint") from None
+    except SafetensorError as error:
+        raise ValueError(f"{path}: damaged or cut short ({error}); use another checkpoint") from error
+
+
+def step_folder(run: Path, step: int) -> Path:
+    return run / f"step-{step:09d}"
+
+
+def checkpoints(run: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    return sorted(path for path in run.iterdir() if STEP_FOLDER.fullmatch(path.name)) if run.is_dir() else []
+
+
+def mark_best(run: Path, step: int) -> None:
+    """Remember the checkpoint of this step as the best of the run."""
+    with atomic_writer(run / "best.json") as file:
+        json.dump({"step": step}, file)
+
+
+def best_checkpoint(run: Path) -> Path | None:
+    """The checkpoint that was marked as the best, if it is there."""
+    try:
+        folder = step_folder(run, int(json.loads((run / "best.json").read_text(encoding="utf-8"))["step"]))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+    return folder if folder.is_dir() else None
+
+
+def remove_old(run: Path, keep: int) -> None:
+    """Delete all checkpoints but the newest `keep` and the best."""
+    best = best_checkpoint(run)
+    for folder in checkpoints(run)[:-keep]:
+        if folder != best:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def model_folder(path: Path) -> Path:
+    """The checkpoint to translate with: the folder itself, or a run's best, or its newest."""
+    if (path / "checkpoint.json").is_file():
+        return path
+    folder = best_checkpoint(path) or next(reversed(checkpoints(path)), None)
+    if folder is None:
+        raise FileNotFoundError(f"{path}: no checkpoint here; train first, or give the folder of a run")
+    return folder
+
+
+def load_state(module: torch.nn.Module, tensors: Mapping[str, Tensor], folder: Path) -> None:
+    """Put tensors into a module; a mismatch names the folder."""
+    try:
+        module.load_state_dict(dict(tensors))
+    except RuntimeError as error:
+        raise ValueError(f"{folder}: the weights do not fit the model it describes: {error}") from error

@@ -1,0 +1,73 @@
+"""Several training processes, as `torchrun` starts them; or just one."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+
+@dataclass(frozen=True)
+class Processes:
+    """This process among its kind.
+
+    Attributes:
+        rank: this one's number; 0 validates, writes and talks
+        count: how many there are
+        device: where this one computes
+    """
+
+    rank: int
+    count: int
+    device: torch.device
+
+    @classmethod
+    def join(cls, device: str) -> Processes:
+        """Meet the other processes, if `torchrun` started any. device: auto, cpu or cuda"""
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        if device == "cuda" and not torch.cuda.is_available():
+            raise ValueError("training.device: cuda was asked for, but PyTorch sees no GPU; use cpu or auto")
+        count = int(os.environ.get("WORLD_SIZE", "1"))
+        if count == 1:
+            return cls(0, 1, torch.device(device))
+        if device == "cuda":
+            local = int(os.environ["LOCAL_RANK"])
+            torch.cuda.set_device(local)
+            device = f"cuda:{local}"
+        if not dist.is_initialized():
+            dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+        return cls(dist.get_rank(), count, torch.device(device))
+
+    @property
+    def is_first(self) -> bool:
+        return self.rank == 0
+
+    def share(self, module: nn.Module) -> nn.Module:
+        """The module with gradients averaged over all processes."""
+        if self.count == 1:
+            return module
+        return nn.parallel.DistributedDataParallel(
+            module, device_ids=[self.device.index] if self.device.type == "cuda" else None
+        )
+
+    def any(self, flag: bool) -> bool:
+        """Whether any process says so."""
+        if self.count == 1:
+            return flag
+        value = torch.tensor(float(flag), device=self.device)
+        dist.all_reduce(value, dist.ReduceOp.MAX)
+        return bool(value)
+
+    def total(self, value: torch.Tensor) -> torch.Tensor:
+        """The sum over all processes."""
+        if self.count > 1:
+            dist.all_reduce(value)
+        return value
+
+    def leave(self) -> None:
+        if self.count > 1:
+            dist.destroy_process_group()

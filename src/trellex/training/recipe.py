@@ -1,0 +1,104 @@
+"""Recipes: what a training run is, in YAML that is checked before anything starts."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from trellex.nmt.model import ModelSettings
+
+
+class TrainingSettings(BaseModel):
+    """How to train. The defaults are the paper's, as far as it tells."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seed: int = Field(1, ge=0, description="everything random follows from this number")
+    batch_sentences: int | None = Field(64, ge=1, description="sentences in a batch; or null and batch_tokens")
+    batch_tokens: int | None = Field(None, ge=1, description="padded tokens a side in a batch, instead of sentences")
+    learning_rate: float = Field(0.001, gt=0, description="Adam's α; β1 = 0.9, β2 = 0.999, ε = 1e-8")
+    warmup_steps: int = Field(0, ge=0, description="steps over which the learning rate rises from 0")
+    decay_steps: int | None = Field(None, ge=1, description="halve the learning rate every so many steps; null: never")
+    clip_norm: float = Field(5.0, gt=0, description="gradients longer than this are shortened to it")
+    max_steps: int = Field(100_000, ge=1, description="batches to train on at most")
+    validate_every: int = Field(1000, ge=1, description="batches between evaluations on dev and test")
+    patience: int | None = Field(None, ge=1, description="stop after so many evaluations without a better dev BLEU")
+    save_every: int = Field(1000, ge=1, description="batches between checkpoints")
+    keep_checkpoints: int = Field(2, ge=1, description="how many of the newest to keep; the best is kept besides")
+    precision: Literal["float32", "bfloat16"] = Field("float32", description="bfloat16 is for GPUs only")
+    device: str = Field("auto", description="auto, cpu or cuda")
+    threads: int | None = Field(None, ge=1, description="CPU threads; null: as many as PyTorch likes")
+
+    @model_validator(mode="after")
+    def _one_batch_size(self) -> TrainingSettings:
+        if (self.batch_sentences is None) == (self.batch_tokens is None):
+            raise ValueError("give one of batch_sentences and batch_tokens, and null for the other")
+        return self
+
+
+class Recipe(BaseModel):
+    """A training run: the data, the network, the output layer and how to train."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    data: Path = Field(description="a folder made by `trellex prepare`")
+    output: Path = Field(description="the folder for checkpoints and metrics")
+    head: str | dict[str, Any] = Field(
+        "hybrid-512-ec", description="the output layer: a name, or a mapping with options"
+    )
+    model: ModelSettings = Field(ModelSettings(), description="the sizes of the network")
+    training: TrainingSettings = Field(TrainingSettings(), description="how to train")
+
+
+def load_recipe(
+    path: Path,
+    *,
+    head: str | None = None,
+    output: Path | None = None,
+    seed: int | None = None,
+    max_steps: int | None = None,
+) -> Recipe:
+    """Read a recipe, with some of its keys replaced. Its folders are relative to where the command runs."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such recipe")
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not valid YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise ValueError(f"{path}: expected keys and values, got {type(data).__name__}")
+    training = data.get("training") or {}
+    if isinstance(training, dict):
+        data["training"] = training | _given(seed=seed, max_steps=max_steps)
+    data |= _given(head=head, output=output)
+    try:
+        return Recipe.model_validate(data)
+    except ValidationError as error:
+        raise ValueError(f"{path}: " + "; ".join(_explain(Recipe, problem) for problem in error.errors())) from None
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _explain(model: type[BaseModel], problem: Any) -> str:
+    """One problem that pydantic found, with the nearest valid key where a key is unknown."""
+    *parents, key = problem["loc"] or ("recipe",)
+    name = ".".join(map(str, problem["loc"]))
+    if problem["type"] != "extra_forbidden":
+        return f"{name}: {problem['msg']}"
+    for parent in parents:
+        annotation = model.model_fields[parent].annotation
+        model = next(
+            kind
+            for kind in (annotation, *get_args(annotation))
+            if isinstance(kind, type) and issubclass(kind, BaseModel)
+        )
+    nearest = difflib.get_close_matches(str(key), model.model_fields, 1, cutoff=0.4)
+    return f"{name}: unknown key; " + (
+        f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(model.model_fields)}"
+    )

@@ -1,0 +1,260 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trellex.heads import build_head
+from trellex.nmt import TranslationModel
+from trellex.nmt.model import PADDING, target_pair
+from trellex.text.batches import batches, pad
+from trellex.text.corpus import Corpus
+from trellex.text.files import atomic_writer
+from trellex.text.vocabulary import EOS
+from trellex.training import checkpoint
+from trellex.training.display import Display
+from trellex.training.processes import Processes
+from trellex.training.recipe import Recipe
+from trellex.training.validation import Evaluation, averaged_test_bleu, best_evaluation, split_bleu
+
+REPORT_EVERY = 50  # batches between reports of the loss
+
+
+class Trainer:
+    """Trains what a recipe describes, from its newest checkpoint on if there is one.
+
+    Everything random follows from the seed and the number of the step, and a checkpoint holds weights, optimiser and
+    position, so a run that was interrupted anywhere ends with the same weights as one that was not.
+    """
+
+    def __init__(self, recipe: Recipe, display: Display) -> None:
+        self.recipe, self.settings, self.display = recipe, recipe.training, display
+        self.corpus = Corpus.open(recipe.data)
+        self.processes = Processes.join(self.settings.device)
+        if self.settings.threads:
+            torch.set_num_threads(self.settings.threads)
+        if self.settings.precision == "bfloat16" and self.processes.device.type != "cuda":
+            raise ValueError("training.precision: bfloat16 is for GPUs; use float32 on the CPU")
+        torch.manual_seed(self.settings.seed)
+        self.model = build_model(recipe, self.corpus).to(self.processes.device)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=self.settings.learning_rate)
+        self.train_split = self.corpus.split("train")
+        self.step = 0
+        self.evaluations: list[Evaluation] = []
+        self.was_interrupted = False
+
+    def run(self) -> list[Evaluation]:
+        """Train until the steps are done, patience is out or Ctrl-C is pressed; returns all evaluations."""
+        self._resume()
+        shared = self.processes.share(self.model)
+        self.model.train()
+        with self._interruptible(), self.display:
+            self.display.start(self.step, self.settings.max_steps, self.evaluations)
+            reported, losses, tokens = time.perf_counter(), torch.zeros((), device=self.processes.device), 0
+            for rows in self._batches():
+                loss, batch_tokens = self._train_on(shared, rows)
+                losses, tokens = losses + loss, tokens + batch_tokens
+                if self.step % REPORT_EVERY == 0 or self.step % self.settings.validate_every == 0:
+                    mean = float(self.processes.total(losses)) / tokens
+                    now = time.perf_counter()
+                    self._report(loss=mean, tokens_per_second=tokens / (now - reported))
+                    reported, losses, tokens = now, torch.zeros_like(losses), 0
+                    if not mean < float("inf"):
+                        raise FloatingPointError(
+                            f"the loss became {mean} at step {self.step}; lower training.learning_rate and start again "
+                            f"from a checkpoint in {self.recipe.output}"
+                        )
+                improved = False
+                if self.step % self.settings.validate_every == 0:
+                    improved = self._validate()
+                    reported = time.perf_counter()
+                done = self._is_done()
+                if done or improved or self.step % self.settings.save_every == 0:
+                    self._save()
+                if done:
+                    break
+        self.processes.leave()
+        return self.evaluations
+
+    def _is_done(self) -> bool:
+        out_of_patience = False
+        if self.settings.patience and self.evaluations:
+            since_best = len(self.evaluations) - 1 - self.evaluations.index(best_evaluation(self.evaluations))
+            out_of_patience = since_best >= self.settings.patience
+        return self.processes.any(self.was_interrupted or out_of_patience) or self.step >= self.settings.max_steps
+
+    def _batches(self) -> Iterator[Any]:
+        """The batches from the present step on, for ever: index arrays into the training split."""
+        position = 0
+        epoch = 0
+        while True:
+            of_epoch = batches(
+                self.train_split.source_lengths,
+                self.train_split.target_lengths,
+                sentences=self.settings.batch_sentences,
+                tokens=self.settings.batch_tokens,
+                seed=self.settings.seed,
+                epoch=epoch,
+            )
+            yield from of_epoch[max(0, self.step - position) :]
+            position += len(of_epoch)
+            epoch += 1
+
+    def _train_on(self, shared: torch.nn.Module, rows: Any) -> tuple[Tensor, int]:
+        """One step on a global batch; returns this process's summed loss and the tokens of all."""
+        self.step += 1
+        torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * self.processes.count + self.processes.rank)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._learning_rate()
+        tokens = int(self.train_split.target_lengths[rows].sum()) + len(rows)
+        source, lengths, target_in, target_out = self._tensors(rows[self.processes.rank :: self.processes.count], rows)
+        self.optimizer.zero_grad(set_to_none=True)
+        device = self.processes.device.type
+        with torch.autocast(device, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
+            loss = shared(source, lengths, target_in, target_out).sum()
+        (loss * (self.processes.count / tokens)).backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
+        self.optimizer.step()
+        return loss.detach(), tokens
+
+    def _tensors(self, rows: Any, all_rows: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Padded ids of these rows. A process left without any takes one that does not count."""
+        empty = len(rows) == 0
+        rows = all_rows[:1] if empty else rows
+        sources = [self.train_split.source(row) for row in rows]
+        target_in, target_out = target_pair([self.train_split.target(row) for row in rows])
+        if empty:
+            target_out[:] = PADDING
+        device = self.processes.device
+        source, read, predict = (
+            torch.from_numpy(x).to(device, non_blocking=True) for x in (pad(sources, EOS), target_in, target_out)
+        )
+        return source, torch.tensor([len(x) for x in sources]), read, predict
+
+    def _learning_rate(self) -> float:
+        rate = self.settings.learning_rate
+        if self.step < self.settings.warmup_steps:
+            return rate * self.step / self.settings.warmup_steps
+        return rate * 0.5 ** (self.step // self.settings.decay_steps) if self.settings.decay_steps else rate
+
+    def _validate(self) -> bool:
+        """Evaluate on dev and test; whether dev is better than ever. Only the first process does."""
+        if not self.processes.is_first:
+            return self.processes.any(False)
+        started = time.perf_counter()
+        scores = {
+            name: split_bleu(self.model, self.corpus.split(name), self.corpus.target_vocabulary)
+            for name in ("dev", "test")
+            if name in self.corpus.manifest.settings.splits()
+        }
+        evaluation = Evaluation(self.step, scores["dev"], scores.get("test"))
+        improved = not self.evaluations or evaluation.dev > best_evaluation(self.evaluations).dev
+        self.evaluations.append(evaluation)
+        self._report(
+            dev_bleu=evaluation.dev,
+            test_bleu=evaluation.test,
+            averaged_test_bleu=averaged_test_bleu(self.evaluations),
+            seconds=time.perf_counter() - started,
+        )
+        return self.processes.any(improved)
+
+    def _report(self, **values: Any) -> None:
+        """Append to the metrics and show."""
+        if not self.processes.is_first:
+            return
+        self.recipe.output.mkdir(parents=True, exist_ok=True)
+        with (self.recipe.output / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": self.step, **values}) + "\n")
+        self.display.update(self.step, values)
+
+    def _save(self) -> None:
+        if not self.processes.is_first:
+            return
+        names = {id(parameter): name for name, parameter in self.model.named_parameters()}
+        moments = {
+            f"{names[id(parameter)]}.{key}": value
+            for parameter, state in self.optimizer.state.items()
+            for key, value in state.items()
+        }
+        info = {
+            "step": self.step,
+            "evaluations": self.evaluations,
+            "recipe": self.recipe.model_dump(mode="json"),
+            "corpus": self.corpus.manifest.settings.model_dump(mode="json"),
+        }
+        run = self.recipe.output
+        copies = {f"vocab.{side}.txt": self.recipe.data / f"vocab.{side}.txt" for side in ("source", "target")}
+        tensors = {"model": self.model.state_dict(), "optimizer": moments}
+        checkpoint.save_checkpoint(checkpoint.step_folder(run, self.step), tensors, copies, info)
+        if self.evaluations and best_evaluation(self.evaluations).step == self.step:
+            checkpoint.mark_best(run, self.step)
+        checkpoint.remove_old(run, self.settings.keep_checkpoints)
+
+    def _resume(self) -> None:
+        """Go on from the newest checkpoint, if there is one; metrics after it are dropped."""
+        newest = next(reversed(checkpoint.checkpoints(self.recipe.output)), None)
+        metrics = self.recipe.output / "metrics.jsonl"
+        if newest is not None:
+            info = checkpoint.load_info(newest)
+            for part in ("model", "head"):
+                if info["recipe"][part] != self.recipe.model_dump(mode="json")[part]:
+                    raise ValueError(
+                        f"{newest}: was trained with another {part} than the recipe says; "
+                        "choose another output folder, or the old recipe"
+                    )
+            checkpoint.load_state(self.model, checkpoint.load_tensors(newest, "model"), newest)
+            moments = checkpoint.load_tensors(newest, "optimizer")
+            for name, parameter in self.model.named_parameters():
+                found = {
+                    key: moments[f"{name}.{key}"]
+                    for key in ("step", "exp_avg", "exp_avg_sq")
+                    if f"{name}.{key}" in moments
+                }
+                self.optimizer.state[parameter] = {
+                    key: value if key == "step" else value.to(parameter.device) for key, value in found.items()
+                }
+            self.step = info["step"]
+            self.evaluations = [Evaluation(*evaluation) for evaluation in info["evaluations"]]
+        if self.processes.is_first and metrics.is_file():
+            lines = [line for line in metrics.read_text(encoding="utf-8").splitlines() if _step_of(line) <= self.step]
+            with atomic_writer(metrics) as file:
+                file.writelines(line + "\n" for line in lines)
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Let Ctrl-C and a polite kill end the run after the present step, with a checkpoint."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            if self.was_interrupted:
+                raise KeyboardInterrupt
+            self.was_interrupted = True
+
+        previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+
+def build_model(recipe: Recipe, corpus: Corpus) -> TranslationModel:
+    """The untrained model of a recipe."""
+    head = build_head(recipe.head, hidden_size=recipe.model.hidden_size, vocab=corpus.target_vocabulary)
+    return TranslationModel(recipe.model, len(corpus.source_vocabulary), len(corpus.target_vocabulary), head)
+
+
+def _step_of(line: str) -> float:
+    """The step of a line of metrics; a line cut short by a crash belongs to no step."""
+    try:
+        return int(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")

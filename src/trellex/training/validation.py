@@ -1,0 +1,62 @@
+"""Validation: translate a held-out split and score it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from trellex.evaluation import token_bleu
+from trellex.nmt import TranslationModel
+from trellex.search import greedy
+from trellex.text.corpus import ParallelIds
+from trellex.text.vocabulary import Vocabulary
+
+AROUND = 2  # evaluations on either side of the best that the paper's figure averages
+
+
+class Evaluation(NamedTuple):
+    """Token BLEU after a number of steps."""
+
+    step: int
+    dev: float
+    test: float | None
+
+
+def translate_ids(
+    model: TranslationModel, sources: Sequence[NDArray[Any]], batch_sentences: int = 256
+) -> list[list[int]]:
+    """Greedy translations in the order of the sources; empty ones stay empty."""
+    translations: list[list[int]] = [[] for _ in sources]
+    order = sorted((row for row in range(len(sources)) if len(sources[row])), key=lambda row: len(sources[row]))
+    training, _ = model.training, model.eval()
+    with torch.inference_mode():
+        for first in range(0, len(order), batch_sentences):
+            rows = order[first : first + batch_sentences]
+            for row, words in zip(rows, greedy(model, [sources[row] for row in rows]), strict=True):
+                translations[row] = words
+    model.train(training)
+    return translations
+
+
+def split_bleu(model: TranslationModel, split: ParallelIds, vocabulary: Vocabulary) -> float:
+    """Case-insensitive token BLEU of a split, in percent."""
+    translations = translate_ids(model, [split.source(row) for row in range(len(split))])
+    hypotheses = [" ".join(vocabulary.tokens(np.array(words, np.int64))) for words in translations]
+    return token_bleu(hypotheses, [" ".join(tokens) for tokens in split.target_tokens]).score
+
+
+def best_evaluation(evaluations: Sequence[Evaluation]) -> Evaluation:
+    """The first of the highest dev BLEU."""
+    return max(evaluations, key=lambda evaluation: evaluation.dev)
+
+
+def averaged_test_bleu(evaluations: Sequence[Evaluation]) -> float | None:
+    """The paper's figure: test BLEU averaged over 5 consecutive evaluations around the one of the best dev BLEU."""
+    best = evaluations.index(best_evaluation(evaluations))
+    first = max(0, min(best - AROUND, len(evaluations) - (2 * AROUND + 1)))
+    scores = [evaluation.test for evaluation in evaluations[first : first + 2 * AROUND + 1]]
+    return None if None in scores else float(np.mean([score for score in scores if score is not None]))

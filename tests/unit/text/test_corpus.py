@@ -1,0 +1,374 @@
+"""A corpus is prepared whole or not at all, and opens as it was prepared."""
+
+import gzip
+import json
+import lzma
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from trellex.text import UNK, Corpus, PrepareSettings, prepare
+from trellex.text import corpus as corpus_module
+
+TRAIN = [("a b c", "A B"), ("a b", "A </s>"), ("", "A"), ("a " * 9, "A"), ("a d", "C C C")]
+DEV = [("a x\u2028y", "A  new word"), ("", ""), ("c", "B")]
+
+
+def write_side(path, lines):
+    pack = {".gz": gzip.compress, ".xz": lzma.compress}.get(path.suffix, bytes)
+    path.write_bytes(pack("".join(line + "\n" for line in lines).encode()))
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Writes input files and makes the settings for them."""
+
+    def build(train=TRAIN, dev=DEV, test=None, suffix="", **settings):
+        files = {}
+        for name, pairs in {"train": train, "dev": dev, "test": test}.items():
+            for place, side in enumerate(("source", "target")):
+                if pairs is not None:
+                    files[f"{name}_{side}"] = tmp_path / f"{name}.{side}{suffix}"
+                    write_side(files[f"{name}_{side}"], [pair[place] for pair in pairs])
+        defaults = {f"{side}_tokenizer": "whitespace" for side in ("source", "target")}
+        defaults |= {"source_language": "en", "target_language": "de", "max_length": 5}
+        return PrepareSettings(**(files | defaults | settings))
+
+    return build
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "prepared" / "corpus"
+
+
+def snapshot(folder):
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "manifest.json"}
+
+
+class TestPrepare:
+    def test_splits(self, build, folder):
+        manifest = prepare(build(test=DEV[:1]), folder)
+        corpus = Corpus.open(folder)
+        assert corpus.manifest == manifest
+        assert corpus.source_vocabulary.words[3:] == ["a", "b", "c", "d"]
+        assert corpus.source_vocabulary.counts.tolist() == [0, 3, 3, 3, 2, 1, 1]
+        assert corpus.target_vocabulary.words[3:] == ["C", "A", "B"]
+        assert corpus.target_vocabulary.counts[UNK] == 1
+
+        train = corpus.split("train")
+        assert len(train) == 3
+        assert [train.source(i).tolist() for i in range(3)] == [[3, 4, 5], [3, 4], [3, 6]]
+        assert [train.target(i).tolist() for i in range(3)] == [[4, 5], [4, UNK], [3, 3, 3]]
+        assert train.source_lengths.tolist() == [3, 2, 2]
+        assert train.target_lengths.tolist() == [2, 2, 3]
+        assert {train.source(0).dtype, train.source_lengths.dtype} == {np.dtype(np.int64)}
+
+        dev = corpus.split("dev")
+        assert len(dev) == 3
+        assert [dev.source(i).tolist() for i in range(3)] == [[3, UNK, UNK], [], [5]]
+        assert dev.source_lines == ["a x\u2028y", "", "c"]
+        assert dev.target_lines == ["A  new word", "", "B"]
+        assert dev.target_tokens == [["A", "new", "word"], [], ["B"]]
+        assert len(corpus.split("test")) == 1
+
+    def test_manifest(self, build, folder):
+        settings = build()
+        prepare(settings, folder)
+        data = json.loads((folder / "manifest.json").read_text())
+        assert data["version"] == 1
+        assert data["settings"]["max_length"] == 5
+        assert data["inputs"]["dev_target"]["size"] == settings.dev_target.stat().st_size
+        assert len(data["inputs"]["dev_target"]["sha256"]) == 64
+        train, dev = data["splits"]["train"], data["splits"]["dev"]
+        assert (train["pairs"], train["dropped_short"], train["dropped_long"]) == (3, 1, 1)
+        assert train["source"] == {"tokens": 7, "unknown_tokens": 0, "unknown_rate": 0.0}
+        assert train["target"] == {"tokens": 7, "unknown_tokens": 1, "unknown_rate": 1 / 7}
+        assert dev["source"] == {"tokens": 4, "unknown_tokens": 2, "unknown_rate": 0.5}
+        assert (data["source_vocabulary"], data["target_vocabulary"]) == (7, 6)
+        assert (data["source_dtype"], data["target_dtype"]) == ("uint16", "uint16")
+
+    def test_files(self, build, folder):
+        prepare(build(), folder)
+        ids = np.load(folder / "train.source.ids", mmap_mode="r")
+        assert ids.dtype.str == "<u2"
+        assert ids.tolist() == [3, 4, 5, 3, 4, 3, 6]
+        offsets = np.load(folder / "train.source.offsets", mmap_mode="r")
+        assert offsets.dtype.str == "<u8"
+        assert offsets.tolist() == [0, 3, 5, 7]
+        names = {f"train.{side}.{kind}" for side in ("source", "target") for kind in ("ids", "offsets")}
+        names |= {name.replace("train", "dev") for name in names}
+        names |= {"dev.source.txt", "dev.target.txt", "dev.target.tokens.txt"}
+        names |= {"vocab.source.txt", "vocab.target.txt", "manifest.json"}
+        assert {path.name for path in folder.iterdir()} == names
+        assert [path.name for path in folder.parent.iterdir()] == ["corpus"]
+
+    def test_large_vocabulary_takes_four_bytes(self, build, folder):
+        words = [(str(number), "x") for number in range(65534)]
+        assert prepare(build(train=words), folder).source_dtype == "uint32"
+        assert Corpus.open(folder).split("train").source_lengths.sum() == 65534
+        assert prepare(build(train=words, source_vocab_size=65536), folder).source_dtype == "uint16"
+
+    def test_vocabulary_sizes_and_lower_case(self, build, folder):
+        settings = build(source_vocab_size=4, target_vocab_size=5, target_lowercase=True)
+        prepare(settings, folder)
+        corpus = Corpus.open(folder)
+        assert corpus.source_vocabulary.words[3:] == ["a"]
+        assert corpus.target_vocabulary.words[3:] == ["c", "a"]
+        assert corpus.target_tokenizer.tokenize("A B") == ["a", "b"]
+        assert corpus.source_tokenizer.tokenize("A B") == ["A", "B"]
+
+    @pytest.mark.parametrize("suffix", [".gz", ".xz"])
+    def test_compressed_inputs(self, build, folder, tmp_path, suffix):
+        prepare(build(), folder)
+        prepare(build(suffix=suffix), tmp_path / "other")
+        assert contents(folder) == contents(tmp_path / "other")
+
+    @pytest.mark.parametrize("tokenizer", ["moses", "mecab", "characters"])
+    def test_tokenizers(self, build, folder, tokenizer):
+        pairs = [("Hello, world.", "私は犬が好き。\ufeff\ufeff"), ("\ufeff\ufeffB", "\x00猫")]
+        tokenizers = {"source_tokenizer": tokenizer, "target_tokenizer": tokenizer}
+        prepare(build(train=pairs, dev=pairs, max_length=60, **tokenizers), folder)
+        corpus = Corpus.open(folder)
+        dev = corpus.split("dev")
+        for place, (_, line) in enumerate(pairs):
+            tokens = corpus.target_tokenizer.tokenize(line)
+            assert dev.target_tokens[place] == tokens
+            assert corpus.target_vocabulary.tokens(dev.target(place)) == tokens
+
+    def test_reports(self, build, folder, monkeypatch):
+        monkeypatch.setattr(corpus_module, "REPORT_EVERY", 2)
+        calls = []
+        prepare(build(), folder, lambda *call: calls.append(call))
+        assert ("tokenising train", 2, None) in calls
+        assert ("tokenising train", 5, 5) in calls
+        assert ("numbering train target", 2, 3) in calls
+        assert ("numbering dev source", 3, 3) in calls
+
+    def test_imports_no_torch(self):
+        code = "import sys, trellex.text; sys.exit('torch' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+class TestAgain:
+    def test_same_inputs_nothing_is_done(self, build, folder):
+        first = prepare(build(), folder)
+        before, calls = snapshot(folder), []
+        assert prepare(build(), folder, lambda *call: calls.append(call)) == first
+        assert snapshot(folder) == before
+        assert calls[-1][0].endswith("is up to date")
+
+    def test_changed_input(self, build, folder):
+        prepare(build(), folder)
+        prepare(build(train=[*TRAIN, ("new", "NEW")]), folder)
+        assert len(Corpus.open(folder).split("train")) == 4
+        assert [path.name for path in folder.parent.iterdir()] == ["corpus"]
+
+    def test_changed_settings(self, build, folder):
+        prepare(build(test=DEV), folder)
+        prepare(build(max_length=10), folder)
+        assert len(Corpus.open(folder).split("train")) == 4
+        assert not (folder / "test.source.ids").exists()
+
+    @pytest.mark.parametrize("name", ["train.target.ids", "vocab.source.txt", "manifest.json"])
+    def test_damaged_folder_is_mended(self, build, folder, name):
+        prepare(build(), folder)
+        before = contents(folder)
+        os.truncate(folder / name, 5)
+        prepare(build(), folder)
+        assert contents(folder) == before
+
+    @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+    @pytest.mark.parametrize("stage", ["checking", "tokenising dev", "tokenising train", "numbering train target"])
+    def test_interrupted(self, build, folder, stage, error):
+        prepare(build(), folder)
+        before = snapshot(folder)
+
+        def interrupt(text, done, total):
+            if text.startswith(stage):
+                raise error
+
+        with pytest.raises(error):
+            prepare(build(max_length=4, train=TRAIN[:2]), folder, interrupt)
+        assert snapshot(folder) == before
+        assert [path.name for path in folder.parent.iterdir()] == ["corpus"]
+        Corpus.open(folder)
+
+    def test_interrupted_the_first_time(self, build, folder):
+        def interrupt(text, done, total):
+            if text == "numbering train source":
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            prepare(build(), folder, interrupt)
+        assert list(folder.parent.iterdir()) == []
+
+    def test_failed_exchange_brings_the_old_folder_back(self, build, folder, monkeypatch):
+        prepare(build(), folder)
+        before, rename = snapshot(folder), os.rename
+
+        def fail(source, target):
+            if os.fspath(source).endswith(".tmp"):
+                raise OSError("disk gone")
+            rename(source, target)
+
+        monkeypatch.setattr(os, "rename", fail)
+        with pytest.raises(OSError, match="disk gone"):
+            prepare(build(max_length=4), folder)
+        assert snapshot(folder) == before
+        assert [path.name for path in folder.parent.iterdir()] == ["corpus"]
+
+    def test_through_a_link(self, build, folder, tmp_path):
+        prepare(build(), folder)
+        (tmp_path / "link").symlink_to(folder)
+        prepare(build(max_length=10), tmp_path / "link")
+        assert (tmp_path / "link").is_symlink()
+        assert len(Corpus.open(folder).split("train")) == 4
+
+
+class TestPrepareErrors:
+    def test_foreign_folder(self, build, folder):
+        folder.mkdir(parents=True)
+        (folder / "thesis.txt").write_text("years of work")
+        with pytest.raises(ValueError, match="corpus: exists and is no prepared corpus; choose another folder"):
+            prepare(build(), folder)
+        assert (folder / "thesis.txt").read_text() == "years of work"
+
+    def test_folder_is_a_file(self, build, tmp_path):
+        (tmp_path / "file").write_text("x")
+        with pytest.raises(ValueError, match="file: exists and is no prepared corpus"):
+            prepare(build(), tmp_path / "file")
+
+    def test_other_files_are_not_removed(self, build, folder):
+        prepare(build(), folder)
+        (folder / "thesis.txt").write_text("years of work")
+        prepare(build(), folder)
+        with pytest.raises(ValueError, match="also holds 'thesis.txt'; move that elsewhere"):
+            prepare(build(max_length=4), folder)
+        assert (folder / "thesis.txt").read_text() == "years of work"
+
+    def test_empty_folder_is_welcome(self, build, folder):
+        folder.mkdir(parents=True)
+        prepare(build(), folder)
+        Corpus.open(folder)
+
+    def test_all_pairs_dropped(self, build, folder):
+        message = "all 3 were dropped: 1 had fewer than min_length = 2 tokens on a side, 2 more than max_length = 2"
+        with pytest.raises(ValueError, match=message):
+            prepare(build(train=[("a", "a"), ("a a a", "a a"), ("a a", "a a a")], min_length=2, max_length=2), folder)
+        assert not folder.exists()
+
+    @pytest.mark.parametrize("split", ["train", "dev", "test"])
+    def test_empty_files(self, build, folder, split):
+        with pytest.raises(ValueError, match=rf"{split}_source, {split}_target: .*{split}.source is empty"):
+            prepare(build(**{split: []}), folder)
+
+    @pytest.mark.parametrize("split", ["train", "dev"])
+    def test_sides_of_different_length(self, build, folder, split):
+        settings = build()
+        path = getattr(settings, f"{split}_target")
+        lines = len(path.read_bytes().splitlines())
+        write_side(path, ["A"] * (lines + 2))
+        with pytest.raises(ValueError, match=rf"{split}.source has {lines} lines but .*{split}.target has {lines + 2}"):
+            prepare(settings, folder)
+        assert not folder.exists()
+
+    def test_missing_input(self, build, folder):
+        settings = build()
+        settings.dev_target.unlink()
+        with pytest.raises(FileNotFoundError, match="dev_target: no such file: .*dev.target"):
+            prepare(settings, folder)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"source_tokenizer": "mosses"}, "did you mean 'moses'"),
+            ({"test_source": "x"}, "test_source, test_target: give both or neither"),
+            ({"min_length": 9}, "min_length: 9 is more than max_length, 5"),
+            ({"min_length": 0}, "min_length"),
+            ({"target_vocab_size": 3}, "target_vocab_size"),
+            ({"max_lenght": 3}, "max_lenght"),
+        ],
+    )
+    def test_settings(self, build, change, message):
+        with pytest.raises(ValidationError, match=message):
+            build(**change)
+
+    def test_every_setting_is_described(self):
+        assert all(field.description for field in PrepareSettings.model_fields.values())
+
+
+class TestOpenErrors:
+    def test_no_folder(self, tmp_path):
+        with pytest.raises(ValueError, match="nowhere.manifest.json: not there .*run `trellex prepare` again"):
+            Corpus.open(tmp_path / "nowhere")
+
+    @pytest.mark.parametrize("text", ["", "[]", '{"version": 7}', "\udcff"])
+    def test_foreign_manifest(self, tmp_path, text):
+        (tmp_path / "manifest.json").write_bytes(text.encode(errors="surrogateescape"))
+        with pytest.raises(ValueError, match="manifest.json: not a manifest .*run `trellex prepare` again"):
+            Corpus.open(tmp_path)
+
+    def test_every_file_missing_or_truncated(self, build, folder):
+        prepare(build(test=DEV), folder)
+        for path in sorted(folder.iterdir()):
+            whole = path.read_bytes()
+            for damage in (path.unlink, lambda path=path, whole=whole: path.write_bytes(whole[:-1])):
+                damage()
+                if path.name != "manifest.json" or not path.exists():
+                    with pytest.raises(ValueError, match=rf"{path.name}: .*run `trellex prepare` again"):
+                        Corpus.open(folder)
+                path.write_bytes(whole)
+        Corpus.open(folder)
+
+    @pytest.mark.parametrize(
+        ("name", "array"),
+        [
+            ("train.source.ids", np.array([3, 4, 5, 3, 4, 3, 60000], "<u2")),
+            ("train.source.ids", np.array([3, 4, 5, 3, 4, 3, 6], "<i2")),
+            ("train.source.offsets", np.array([0, 3, 2, 7], "<u8")),
+            ("train.source.offsets", np.array([0, 3, 5, 6], "<u8")),
+            ("train.source.offsets", np.array([0, 3, 5, 2**64 - 1], "<u8")),
+        ],
+    )
+    def test_arrays_of_the_right_size_but_wrong(self, build, folder, name, array):
+        prepare(build(), folder)
+        size = (folder / name).stat().st_size
+        with open(folder / name, "wb") as file:
+            np.save(file, array)
+        assert (folder / name).stat().st_size == size
+        with pytest.raises(ValueError, match=rf"{name}: .*run `trellex prepare` again"):
+            Corpus.open(folder)
+
+    @pytest.mark.parametrize("rubbish", [b"\x07", b"PK\x03\x04", b"\x80\x04\x95"])
+    @pytest.mark.parametrize("name", ["train.target.ids", "dev.source.txt", "vocab.target.txt", "dev.target.offsets"])
+    def test_rubbish_of_the_right_size(self, build, folder, name, rubbish):
+        prepare(build(), folder)
+        size = (folder / name).stat().st_size
+        (folder / name).write_bytes((rubbish * size)[:size])
+        with pytest.raises(ValueError, match=rf"{name}: .*run `trellex prepare` again"):
+            Corpus.open(folder)
+
+    def test_unknown_split(self, build, folder):
+        prepare(build(), folder)
+        with pytest.raises(ValueError, match="split: this corpus has train, dev, not 'test'"):
+            Corpus.open(folder).split("test")
+
+    @pytest.mark.parametrize("index", [-1, 3])
+    def test_pairs_outside(self, build, folder, index):
+        prepare(build(), folder)
+        with pytest.raises(IndexError, match=f"train: pairs go from 0 to 2, got {index}"):
+            Corpus.open(folder).split("train").source(index)
+
+    def test_train_has_no_text(self, build, folder):
+        prepare(build(), folder)
+        with pytest.raises(ValueError, match="train: only the ids"):
+            _ = Corpus.open(folder).split("train").source_lines

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from trellex.arrays import number_to_bits
-from trellex.trellis.lattice import CERTAIN, Lattice
+from trellex.trellis.kernels import CERTAIN
+from trellex.trellis.lattice import Lattice
 
 
 class Step(NamedTuple):

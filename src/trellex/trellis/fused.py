@@ -16,11 +16,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from trellex.trellis.lattice import CERTAIN
+from trellex.trellis import kernels
 
+CERTAIN = tl.constexpr(kernels.CERTAIN)
 NOWHERE = tl.constexpr(-1e30)  # the log-sum of no way at all; finite, so that a difference of two is no NaN
 
-CERTAIN_IN_SINGLE = 1e4  # in float32 a million nats would leave no digits for the other bits
 WORDS = 2  # side by side in a program
 WARPS = 1  # threads of a program, in 32s
 PROGRAMS = 4096  # at most; they take the words in turns
@@ -33,7 +33,6 @@ def log_partition(
     logits = logits.contiguous()
     num_words, length = logits.shape
     memory = len(generators[0]) - 1
-    certain = CERTAIN if logits.dtype == torch.float64 else CERTAIN_IN_SINGLE
     limit = (1 << num_bits if size is None else size) - 1
     values = logits.new_empty(num_words)
     posterior = torch.empty_like(logits) if with_posterior else None
@@ -42,7 +41,7 @@ def log_partition(
         messages = logits.new_empty((programs, num_bits + memory, WORDS, 2 << memory) if with_posterior else 1)
         _log_partition[(programs,)](
             logits, _masks(generators, logits.device), values, posterior, messages,
-            num_words, num_bits, num_bits + memory, limit, certain,
+            num_words, num_bits, num_bits + memory, limit,
             OUTPUTS=length // (num_bits + memory), STATES=1 << memory, WORDS=WORDS, WITH_POSTERIOR=with_posterior,
             num_warps=WARPS,
         )  # fmt: skip
@@ -57,7 +56,7 @@ def _masks(generators: tuple[str, ...], device: torch.device) -> Tensor:
 
 @triton.jit
 def _log_partition(
-    logits, masks, values, posterior, messages, num_words, num_bits, num_steps, limit, certain,
+    logits, masks, values, posterior, messages, num_words, num_bits, num_steps, limit,
     OUTPUTS: tl.constexpr, STATES: tl.constexpr, WORDS: tl.constexpr, WITH_POSTERIOR: tl.constexpr,
 ):  # fmt: skip
     """logits [N, L], masks [n] -> values [N], posterior [N, L]; messages: scratch [programs, T, WORDS, 2 · STATES]"""
@@ -78,7 +77,7 @@ def _log_partition(
             if WITH_POSTERIOR:
                 tl.store(messages + step * message_size, low)
                 tl.store(messages + step * message_size + STATES, high)
-            metric = _metric(logits + row * length + step * OUTPUTS, used, masks, register, certain, OUTPUTS)
+            metric = _metric(logits + row * length + step * OUTPUTS, used, masks, register, OUTPUTS)
             _, _, to_low, to_high = _ways(low, high, metric, register, step, num_bits, limit, WORDS, STATES)
             low = _into_states(to_low, WORDS, STATES)
             high = _into_states(to_high, WORDS, STATES)
@@ -92,7 +91,7 @@ def _log_partition(
                 step = num_steps - 1 - back
                 low = tl.load(messages + step * message_size)
                 high = tl.load(messages + step * message_size + STATES)
-                metric = _metric(logits + row * length + step * OUTPUTS, used, masks, register, certain, OUTPUTS)
+                metric = _metric(logits + row * length + step * OUTPUTS, used, masks, register, OUTPUTS)
                 from_low, from_high, to_low, to_high = _ways(
                     low, high, metric, register, step, num_bits, limit, WORDS, STATES
                 )
@@ -114,12 +113,12 @@ def _log_partition(
 
 
 @triton.jit
-def _metric(logits, used, masks, register, certain, OUTPUTS: tl.constexpr):
+def _metric(logits, used, masks, register, OUTPUTS: tl.constexpr):
     """The score of a step by register. logits: pointers to its first logit [WORDS, 1] -> [WORDS, 2 · STATES]"""
     metric = tl.zeros_like(register).to(logits.dtype.element_ty)
     for output in tl.static_range(OUTPUTS):
         logit = tl.load(logits + output, used, 0.0)
-        logit = tl.where(tl.abs(logit) == float("inf"), tl.where(logit > 0, certain, -certain), logit)
+        logit = tl.where(tl.abs(logit) == float("inf"), tl.where(logit > 0, CERTAIN, -CERTAIN), logit)
         metric += logit.to(logits.dtype.element_ty) * _output_bit(tl.load(masks + output), register)
     return metric
 

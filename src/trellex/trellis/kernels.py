@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from trellex.trellis.lattice import CERTAIN
-
+# Constants stand here because numba looks for changes in this file alone before it takes a kernel from its cache.
+CERTAIN = 1e4  # nats; stands for an infinite logit: outweighs ordinary ones, adds up, leaves digits in float32
 ONE = np.uint32(1)  # indices stay unsigned, which spares the check for negative ones
 
 SAFE_SPAN = 600.0  # nats between the scores of any two words, within which sums need no scaling in float64

@@ -17,7 +17,6 @@ Size: TypeAlias = "int | NDArray[Any] | None"
 
 MAX_BITS = 62  # word ids are int64
 MAX_LEVEL, MAX_INCOMING = 1 << 16, 1 << 8  # what the kernels count in 16 and 8 bits
-CERTAIN = 1e6  # nats; stands for an infinite logit, so that certain bits outweigh all others but still add up
 
 
 @dataclass(frozen=True, eq=False)

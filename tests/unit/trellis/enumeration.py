@@ -39,7 +39,7 @@ class Enumeration:
     """Scores of all words, and everything that follows from them. logits [N, L], words [V, L]"""
 
     def __init__(self, logits: np.ndarray, words: np.ndarray) -> None:
-        logits = np.nan_to_num(logits, posinf=1e6, neginf=-1e6)  # a certain bit counts a million nats
+        logits = np.nan_to_num(logits, posinf=1e4, neginf=-1e4)  # a certain bit counts ten thousand nats
         self.words = words
         self.scores = logits @ words.T
         self.log_partition = logsumexp(self.scores, axis=-1)

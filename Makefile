@@ -5,17 +5,20 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test lint types unit bench-trellis clean
+.PHONY: help demo word test test-slow lint types unit bench-trellis clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,ja,dev]'
 	touch $@
 
-demo: $(READY)  ## walk a word through code and trellis
+demo: $(READY)  ## train two systems on the embedded phrasebook, translate and compare
+	$(BIN)/python examples/phrasebook.py
+
+word: $(READY)  ## walk one word through code and trellis
 	$(BIN)/python examples/one_word.py
 
 test: lint types unit  ## everything that must be green
@@ -29,6 +32,9 @@ types: $(READY)
 
 unit: $(READY)
 	$(BIN)/python -m pytest
+
+test-slow: $(READY)  ## the longer trainings
+	$(BIN)/python -m pytest -m slow
 
 bench-trellis: $(READY)  ## time of the trellis algorithms, CPU and GPU
 	$(BIN)/python benchmarks/trellis.py

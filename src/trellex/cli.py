@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -32,9 +34,17 @@ def _errors_explained() -> Iterator[None]:
     """Turn errors that tell the user what to do into a line on stderr and exit status 1."""
     try:
         yield
+    except BrokenPipeError:
+        raise  # the reader has left, as `head` does: typer ends quietly
     except (ValueError, OSError, ImportError, FloatingPointError) as error:
-        stderr.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True, markup=True)
+        message = _problems(error) if isinstance(error, ValidationError) else str(error)
+        stderr.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from error
+
+
+def _problems(error: ValidationError) -> str:
+    """What pydantic found wrong with options, without the names of its types."""
+    return "; ".join(": ".join(filter(None, (".".join(map(str, x["loc"])), x["msg"]))) for x in error.errors())
 
 
 def _show(result: dict[str, Any], as_json: bool) -> None:
@@ -44,7 +54,7 @@ def _show(result: dict[str, Any], as_json: bool) -> None:
         return
     table = Table(show_header=False, box=None)
     for key, value in result.items():
-        table.add_row(key, f"{value:,}" if isinstance(value, int) else str(value))
+        table.add_row(key, f"{value:,}" if isinstance(value, int) else escape(str(value)))
     Console().print(table)
 
 
@@ -136,14 +146,14 @@ def translate(
     model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
     files: Annotated[list[Path] | None, typer.Argument(help="Text to translate; stdin unless given.")] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of stdout.")] = None,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
     batch: Annotated[int, typer.Option(min=1, help="Sentences translated side by side.")] = 64,
     decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
     as_json: Json = False,
 ) -> None:
     """Translate text line by line. Order and number of lines are kept, empty lines stay empty."""
     with _errors_explained():
-        from trellex.nmt.translator import Translator
+        from trellex.translator import Translator
         from trellex.text.files import atomic_writer, read_lines
 
         translator = Translator(model, device, decoding)
@@ -208,7 +218,7 @@ def info(
     """The paper's columns: bits, outputs, and parameters of the output layer and of all, against softmax."""
     with _errors_explained():
         from trellex.evaluation.size import model_size
-        from trellex.nmt.translator import Translator
+        from trellex.translator import Translator
 
         translator = Translator(model)
         size = model_size(translator.model)

@@ -15,12 +15,13 @@ def model_size(model: nn.Module) -> dict[str, Any]:
     assert isinstance(head, Head)
     cost = head.cost()
     softmax = (head.hidden_size + 1) * head.vocab_size
+    ratio = float(f"{softmax / cost.parameters:.3g}")  # three digits, as in the paper
     every = sum(parameter.numel() for parameter in model.parameters())
     return {
         "B": cost.bits or None,
         "#out": cost.outputs,
         "output parameters": cost.parameters,
-        "of softmax": f"1/{softmax / cost.parameters:.3g}",
+        "of softmax": f"1/{ratio:g}",
         "all parameters": every,
         "of all with softmax": round(every / (every - cost.parameters + softmax), 3),
     }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from trellex.codes import Code
+from trellex.heads.head import at_least_single
 from trellex.trellis import ConvolutionalCode
 
 LOSSES = ("squared", "cross_entropy", "trellis")
@@ -41,8 +41,7 @@ class BitLayer(nn.Module):
 
     def logits(self, h: Tensor) -> Tensor:
         """h [T, H] -> [T, L] in at least single precision"""
-        logits = self.linear(h)
-        return logits if logits.dtype == torch.float64 else logits.float()
+        return at_least_single(self.linear(h))
 
     def redundant_bits(self, words: Tensor) -> Tensor:
         """words [T] -> [T, L]"""
@@ -60,20 +59,23 @@ class BitLayer(nn.Module):
 
     def log_prob(self, h: Tensor, words: Tensor) -> Tensor:
         """log P(word | h) among the words. h [T, H], words [T] -> [T]"""
-        logits = self.logits(h).double()  # scores are large and their differences small
-        score = (logits * self.redundant_bits(words)).sum(-1)
-        return (score - self.ecc.log_partition(logits, size=self.restriction)).to(h.dtype)
+        logits = self.logits(h)
+        exact = logits.double()  # scores are large and their differences small
+        score = (exact * self.redundant_bits(words)).sum(-1)
+        return (score - self.ecc.log_partition(exact, size=self.restriction)).to(logits.dtype)
 
     def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """The k most probable words. h [T, H] -> words, log_probs [T, k]"""
-        logits = self.logits(h).double()
-        numbers, scores = self.ecc.topk(logits, k, size=self.restriction)
-        log_probs = scores - self.ecc.log_partition(logits, size=self.restriction)[:, None]
-        return self.code.words(numbers), log_probs.to(h.dtype)
+        logits = self.logits(h)
+        exact = logits.double()
+        numbers, scores = self.ecc.topk(exact, k, size=self.restriction)
+        log_probs = scores - self.ecc.log_partition(exact, size=self.restriction)[:, None]
+        return self.code.words(numbers), log_probs.to(logits.dtype)
 
     def decode(self, h: Tensor) -> Tensor:
         """The paper's decoding: the best of all bit arrays, −1 if it belongs to no word. h [T, H] -> words [T]"""
-        return self.code.ids(self.ecc.decode(self.logits(h).sigmoid()))
+        probs = self.logits(h).double().sigmoid()  # a probability rounded to 1 would count as certain
+        return self.code.ids(self.ecc.decode(probs))
 
     def sample(self, h: Tensor, temperature: float = 1.0) -> Tensor:
         """A word drawn for every row. h [T, H] -> words [T]"""

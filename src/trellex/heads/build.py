@@ -59,7 +59,7 @@ def build_head(spec: str | Mapping[str, Any], *, hidden_size: int, vocab: Any) -
             raise ValueError(f"generators: {name} has no error-correcting code; add -ec to its type")
         ecc: ConvolutionalCode = IdentityCode()
     else:
-        ecc = ConvolutionalCode(generators) if generators else ConvolutionalCode()
+        ecc = ConvolutionalCode() if generators is None else ConvolutionalCode(generators)
     code_name, seed = options.pop("code", "frequency"), options.pop("seed", 0)
     if family == "binary":
         return BinaryHead(hidden_size, _code(code_name, vocab, 0, seed), ecc, **options)

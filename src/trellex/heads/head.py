@@ -92,6 +92,11 @@ def linear_cost(*layers: nn.Linear, bits: int = 0) -> Cost:
     )
 
 
+def at_least_single(values: Tensor) -> Tensor:
+    """Half precision as float32; float32 and float64 as they are."""
+    return values if values.dtype == torch.float64 else values.float()
+
+
 def padded_topk(scores: Tensor, words: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k best of some candidates, padded with −1 and −inf. scores, words [T, C] -> words, scores [T, k]"""
     best, order = scores.topk(min(k, scores.shape[1]), -1)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from trellex.codes import Code, FrequencyCode
 from trellex.heads.binary import UNK
 from trellex.heads.bits import BitLayer, check_decoding
-from trellex.heads.head import Cost, Head, linear_cost, padded_topk
+from trellex.heads.head import Cost, Head, at_least_single, linear_cost, padded_topk
 from trellex.trellis import ConvolutionalCode, between
 
 
@@ -68,7 +68,7 @@ class HybridHead(Head):
 
     def _log_softmax(self, h: Tensor) -> Tensor:
         """h [T, H] -> [T, N]"""
-        return self.softmax(h).float().log_softmax(-1) if h.dtype != torch.float64 else self.softmax(h).log_softmax(-1)
+        return at_least_single(self.softmax(h)).log_softmax(-1)
 
     def _two_parts(self, words: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Place in the softmax, whether it is rare, and the word in the bits' numbering. words [T] -> [T] thrice"""
@@ -81,16 +81,20 @@ class HybridHead(Head):
         return self.softmax_weight * softmax_loss + self.bits_weight * self.bits.loss(h, rare_word).where(rare, 0.0)
 
     def log_prob(self, h: Tensor, words: Tensor) -> Tensor:
+        return self._log_prob(self._log_softmax(h), h, words)
+
+    def _log_prob(self, log_softmax: Tensor, h: Tensor, words: Tensor) -> Tensor:
+        """log_softmax [T, N], h [T, H], words [T] -> [T]"""
         place, rare, rare_word = self._two_parts(words)
-        frequent = self._log_softmax(h).gather(-1, place[:, None])[:, 0]
+        frequent = log_softmax.gather(-1, place[:, None])[:, 0]
         return frequent + self.bits.log_prob(h, rare_word).where(rare, 0.0)
 
     def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        if self.decoding == "paper" and k == 1:
-            place = self._log_softmax(h).argmax(-1)
-            words = self._to_vocabulary(self.bits.decode(h)).clamp(min=UNK).where(place == self.other, place)
-            return words[:, None], self.log_prob(h, words)[:, None]
         log_softmax = self._log_softmax(h)
+        if self.decoding == "paper" and k == 1:
+            place = log_softmax.argmax(-1)
+            words = self._to_vocabulary(self.bits.decode(h)).clamp(min=UNK).where(place == self.other, place)
+            return words[:, None], self._log_prob(log_softmax, h, words)[:, None]
         rare_words, rare_log_probs = self.bits.topk(h, k)
         frequent_words = torch.arange(self.other, device=h.device).expand(len(h), -1)
         words = torch.cat([frequent_words, self._to_vocabulary(rare_words)], -1)
@@ -102,7 +106,7 @@ class HybridHead(Head):
         return (rare_words + self.offset).where(rare_words >= 0, -1)
 
     def sample(self, h: Tensor, temperature: float = 1.0) -> Tensor:
-        logits = self.softmax(h).float() / temperature
+        logits = at_least_single(self.softmax(h)) / temperature
         if temperature != 1.0:  # OTHER stands for all rare words: weigh it by their tempered sum
             logits[:, self.other] += self.bits.log_mass(h, temperature)
         place = torch.multinomial(logits.softmax(-1), 1)[:, 0]

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trellex.heads.head import Cost, Head, linear_cost, padded_topk
+from trellex.heads.head import Cost, Head, at_least_single, linear_cost, padded_topk
 
 
 class SoftmaxHead(Head):
@@ -18,18 +18,18 @@ class SoftmaxHead(Head):
         self.linear = nn.Linear(hidden_size, vocab_size)
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
-        return nn.functional.cross_entropy(self.linear(h).float(), target, reduction="none")
+        return nn.functional.cross_entropy(at_least_single(self.linear(h)), target, reduction="none")
 
     def log_prob(self, h: Tensor, words: Tensor) -> Tensor:
         return -self._loss(h, words)
 
     def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        log_probs = self.linear(h).float().log_softmax(-1)
+        log_probs = at_least_single(self.linear(h)).log_softmax(-1)
         every = torch.arange(self.vocab_size, device=h.device).expand_as(log_probs)
         return padded_topk(log_probs, every, k)
 
     def sample(self, h: Tensor, temperature: float = 1.0) -> Tensor:
-        probs = (self.linear(h).float() / temperature).softmax(-1)
+        probs = (at_least_single(self.linear(h)) / temperature).softmax(-1)
         return torch.multinomial(probs, 1)[:, 0]
 
     def cost(self) -> Cost:

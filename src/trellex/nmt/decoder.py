@@ -64,7 +64,7 @@ class Decoder(nn.Module):
             return self._run(embedded, state, memory)
         outputs = []
         for step in range(words.shape[1]):
-            fed = torch.cat([embedded[:, step], state.output.to(embedded.dtype)], -1)[:, None]
+            fed = torch.cat([embedded[:, step], self.dropout(state.output).to(embedded.dtype)], -1)[:, None]
             output, state = self._run(fed, state, memory)
             outputs.append(output)
         return torch.cat(outputs, 1), state

@@ -59,6 +59,11 @@ class TranslationModel(nn.Module):
 
     def __init__(self, settings: ModelSettings, source_size: int, target_size: int, head: Head) -> None:
         super().__init__()
+        if head.reduction != "none" or head.ignore_index != PADDING:
+            raise ValueError(
+                f"head: a translation model needs reduction 'none' and ignore_index {PADDING}, "
+                f"got {head.reduction!r} and {head.ignore_index}; leave both out"
+            )
         sizes = settings.embedding_size, settings.hidden_size
         self.encoder = Encoder(source_size, *sizes, settings.dropout)
         self.decoder = Decoder(target_size, *sizes, 2 * settings.hidden_size, settings.dropout, settings.input_feeding)

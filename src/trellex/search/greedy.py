@@ -35,10 +35,12 @@ def length_limit(source_length: int) -> int:
 def greedy(model: Model, sources: Sequence[NDArray[Any]]) -> list[list[int]]:
     """Translate non-empty sentences side by side; the finished ones leave the batch. -> ids without EOS, in order"""
     translations: list[list[int]] = [[] for _ in sources]
+    if not translations:
+        return translations
     rows = np.arange(len(sources))  # the sentences still being translated
     limits = np.array([length_limit(len(source)) for source in sources])
     state = model.start(sources)
-    for length in range(1, int(limits.max(initial=0)) + 1):
+    for length in range(1, int(limits.max()) + 1):
         words = model.topk(state, 1)[0][:, 0]
         going = np.flatnonzero(words != EOS)
         for row, word in zip(rows[going], words[going], strict=True):

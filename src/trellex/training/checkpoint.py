@@ -6,7 +6,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,18 @@ from torch import Tensor
 from trellex.text.files import atomic_writer
 
 VERSION = 1
+REMEDY = "use another checkpoint, or remove this one to train on from the one before"
 STEP_FOLDER = re.compile(r"step-[0-9]{9}")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say what could not be written, and what to do, if the disk is full or fails."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        remedy = "make room, and the same command goes on from the newest checkpoint"
+        raise OSError(f"{path}: could not be written ({error}); {remedy}") from error
 
 
 def save_checkpoint(
@@ -33,24 +45,25 @@ def save_checkpoint(
     """
     if folder.exists():
         return
-    folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.with_name(folder.name + ".tmp")
     shutil.rmtree(temporary, ignore_errors=True)
-    try:
-        temporary.mkdir()
-        for name, values in tensors.items():
-            contiguous = {key: value.detach().cpu().contiguous() for key, value in values.items()}
-            save_file(contiguous, temporary / f"{name}.safetensors")
-        for name, original in copies.items():
-            shutil.copyfile(original, temporary / name)
-        (temporary / "checkpoint.json").write_text(json.dumps({"version": VERSION, **info}, indent=1), encoding="utf-8")
-        for path in temporary.iterdir():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        os.replace(temporary, folder)
-    except (OSError, SafetensorError) as error:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise OSError(f"{folder}: could not be written ({error}); earlier checkpoints are untouched") from error
+    with writing(folder):
+        try:
+            temporary.mkdir(parents=True)
+            for name, values in tensors.items():
+                contiguous = {key: value.detach().cpu().contiguous() for key, value in values.items()}
+                save_file(contiguous, temporary / f"{name}.safetensors")
+            for name, original in copies.items():
+                shutil.copyfile(original, temporary / name)
+            (temporary / "checkpoint.json").write_text(
+                json.dumps({"version": VERSION, **info}, indent=1), encoding="utf-8"
+            )
+            for path in temporary.iterdir():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+            os.replace(temporary, folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def load_info(folder: Path) -> dict[str, Any]:
@@ -62,7 +75,7 @@ def load_info(folder: Path) -> dict[str, Any]:
         info = json.loads(path.read_text(encoding="utf-8"))
         version = info["version"]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: damaged or cut short; use another checkpoint") from error
+        raise ValueError(f"{path}: damaged or cut short; {REMEDY}") from error
     if version != VERSION:
         raise ValueError(f"{path}: written by another version (format {version}, this one reads {VERSION})")
     return info
@@ -74,9 +87,9 @@ def load_tensors(folder: Path, name: str, device: str = "cpu") -> dict[str, Tens
     try:
         return load_file(path, device=device)
     except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: missing; use another checkpoint") from None
+        raise FileNotFoundError(f"{path}: missing; {REMEDY}") from None
     except SafetensorError as error:
-        raise ValueError(f"{path}: damaged or cut short ({error}); use another checkpoint") from error
+        raise ValueError(f"{path}: damaged or cut short ({error}); {REMEDY}") from error
 
 
 def step_folder(run: Path, step: int) -> Path:
@@ -90,7 +103,8 @@ def checkpoints(run: Path) -> list[Path]:
 
 def mark_best(run: Path, step: int) -> None:
     """Remember the checkpoint of this step as the best of the run."""
-    with atomic_writer(run / "best.json") as file:
+    path = run / "best.json"
+    with writing(path), atomic_writer(path) as file:
         json.dump({"step": step}, file)
 
 

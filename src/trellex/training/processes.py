@@ -10,6 +10,17 @@ import torch.distributed as dist
 from torch import nn
 
 
+def choose_device(device: str) -> str:
+    """cpu or cuda, where auto takes a GPU if there is one."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"device: expected auto, cpu or cuda, got {device!r}")
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device: cuda was asked for, but PyTorch sees no GPU; use cpu or auto")
+    return device
+
+
 @dataclass(frozen=True)
 class Processes:
     """This process among its kind.
@@ -27,10 +38,7 @@ class Processes:
     @classmethod
     def join(cls, device: str) -> Processes:
         """Meet the other processes, if `torchrun` started any. device: auto, cpu or cuda"""
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        if device == "cuda" and not torch.cuda.is_available():
-            raise ValueError("training.device: cuda was asked for, but PyTorch sees no GPU; use cpu or auto")
+        device = choose_device(device)
         count = int(os.environ.get("WORLD_SIZE", "1"))
         if count == 1:
             return cls(0, 1, torch.device(device))

@@ -30,7 +30,7 @@ class TrainingSettings(BaseModel):
     save_every: int = Field(1000, ge=1, description="batches between checkpoints")
     keep_checkpoints: int = Field(2, ge=1, description="how many of the newest to keep; the best is kept besides")
     precision: Literal["float32", "bfloat16"] = Field("float32", description="bfloat16 is for GPUs only")
-    device: str = Field("auto", description="auto, cpu or cuda")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: a GPU if there is one")
     threads: int | None = Field(None, ge=1, description="CPU threads; null: as many as PyTorch likes")
 
     @model_validator(mode="after")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import time
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from trellex.training.recipe import Recipe
 from trellex.training.validation import Evaluation, averaged_test_bleu, best_evaluation, split_bleu
 
 REPORT_EVERY = 50  # batches between reports of the loss
+VOCABULARIES = ("vocab.source.txt", "vocab.target.txt")
 
 
 class Trainer:
@@ -60,28 +62,24 @@ class Trainer:
         with self._interruptible(), self.display:
             self.display.start(self.step, self.settings.max_steps, self.evaluations)
             reported, losses, tokens = time.perf_counter(), torch.zeros((), device=self.processes.device), 0
-            for rows in self._batches():
-                loss, batch_tokens = self._train_on(shared, rows)
+            remaining = self._batches()
+            while not self._is_done():
+                loss, batch_tokens = self._train_on(shared, next(remaining))
                 losses, tokens = losses + loss, tokens + batch_tokens
                 if self.step % REPORT_EVERY == 0 or self.step % self.settings.validate_every == 0:
                     mean = float(self.processes.total(losses)) / tokens
+                    if not math.isfinite(mean):
+                        raise self._diverged(f"the loss became {mean}")
                     now = time.perf_counter()
                     self._report(loss=mean, tokens_per_second=tokens / (now - reported))
                     reported, losses, tokens = now, torch.zeros_like(losses), 0
-                    if not mean < float("inf"):
-                        raise FloatingPointError(
-                            f"the loss became {mean} at step {self.step}; lower training.learning_rate and start again "
-                            f"from a checkpoint in {self.recipe.output}"
-                        )
                 improved = False
                 if self.step % self.settings.validate_every == 0:
                     improved = self._validate()
                     reported = time.perf_counter()
-                done = self._is_done()
-                if done or improved or self.step % self.settings.save_every == 0:
+                if improved or self.step % self.settings.save_every == 0:
                     self._save()
-                if done:
-                    break
+            self._save()
         self.processes.leave()
         return self.evaluations
 
@@ -171,14 +169,25 @@ class Trainer:
         """Append to the metrics and show."""
         if not self.processes.is_first:
             return
-        self.recipe.output.mkdir(parents=True, exist_ok=True)
-        with (self.recipe.output / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": self.step, **values}) + "\n")
+        path = self.recipe.output / "metrics.jsonl"
+        with checkpoint.writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"step": self.step, **values}) + "\n")
         self.display.update(self.step, values)
 
+    def _diverged(self, what: str) -> FloatingPointError:
+        return FloatingPointError(
+            f"{what} at step {self.step}; lower training.learning_rate, and the same command goes on from the newest "
+            f"checkpoint in {self.recipe.output}"
+        )
+
     def _save(self) -> None:
+        """Write a checkpoint of this step, unless there is one. Weights that are lost never displace good ones."""
         if not self.processes.is_first:
             return
+        if not all(bool(parameter.isfinite().all()) for parameter in self.model.parameters()):
+            raise self._diverged("a weight is no longer a finite number")
         names = {id(parameter): name for name, parameter in self.model.named_parameters()}
         moments = {
             f"{names[id(parameter)]}.{key}": value
@@ -192,12 +201,16 @@ class Trainer:
             "corpus": self.corpus.manifest.settings.model_dump(mode="json"),
         }
         run = self.recipe.output
-        copies = {f"vocab.{side}.txt": self.recipe.data / f"vocab.{side}.txt" for side in ("source", "target")}
+        copies = {name: self.recipe.data / name for name in VOCABULARIES}
         tensors = {"model": self.model.state_dict(), "optimizer": moments}
         checkpoint.save_checkpoint(checkpoint.step_folder(run, self.step), tensors, copies, info)
-        if self.evaluations and best_evaluation(self.evaluations).step == self.step:
-            checkpoint.mark_best(run, self.step)
+        self._mark_best()
         checkpoint.remove_old(run, self.settings.keep_checkpoints)
+
+    def _mark_best(self) -> None:
+        """Bring the mark up to date; on resuming too, for a kill may have come between a checkpoint and its mark."""
+        if self.evaluations:
+            checkpoint.mark_best(self.recipe.output, best_evaluation(self.evaluations).step)
 
     def _resume(self) -> None:
         """Go on from the newest checkpoint, if there is one; metrics after it are dropped."""
@@ -210,6 +223,12 @@ class Trainer:
                     raise ValueError(
                         f"{newest}: was trained with another {part} than the recipe says; "
                         "choose another output folder, or the old recipe"
+                    )
+            for name in VOCABULARIES:
+                if (newest / name).read_bytes() != (self.recipe.data / name).read_bytes():
+                    raise ValueError(
+                        f"{newest / name}: differs from {self.recipe.data / name}, so word ids mean other words; "
+                        "choose another output folder, or prepare the data as it was"
                     )
             checkpoint.load_state(self.model, checkpoint.load_tensors(newest, "model"), newest)
             moments = checkpoint.load_tensors(newest, "optimizer")
@@ -224,9 +243,12 @@ class Trainer:
                 }
             self.step = info["step"]
             self.evaluations = [Evaluation(*evaluation) for evaluation in info["evaluations"]]
-        if self.processes.is_first and metrics.is_file():
+        if not self.processes.is_first:
+            return
+        self._mark_best()
+        if metrics.is_file():
             lines = [line for line in metrics.read_text(encoding="utf-8").splitlines() if _step_of(line) <= self.step]
-            with atomic_writer(metrics) as file:
+            with checkpoint.writing(metrics), atomic_writer(metrics) as file:
                 file.writelines(line + "\n" for line in lines)
 
     @contextmanager

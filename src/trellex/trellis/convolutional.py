@@ -9,8 +9,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from trellex.arrays import Array, as_array, as_bits, as_count, as_floats, is_inspectable, is_tensor, namespace
+from trellex.arrays import Array, as_array, as_bits, as_count, as_floats, is_inspectable, is_tensor
 from trellex.trellis.lattice import MAX_BITS, Lattice, Size, lattice_of
 
 PAPER_GENERATORS = ("1001111", "1101101")
@@ -80,15 +81,9 @@ class ConvolutionalCode:
         bits = as_bits(bits, "bits")
         if bits.ndim == 0 or not 1 <= bits.shape[-1] <= MAX_BITS:
             raise ValueError(f"bits: the last dimension must be 1 … {MAX_BITS}, got shape {tuple(bits.shape)}")
-        xp = namespace(bits)
-        zeros = xp.zeros((*bits.shape[:-1], self.memory), dtype=bits.dtype, device=bits.device)
-        padded = xp.concatenate([zeros, bits, zeros], -1)
-        num_steps = bits.shape[-1] + self.memory
-        outputs = []
-        for generator in self.generators:
-            taps = [padded[..., lag : lag + num_steps] for lag, tap in enumerate(generator) if tap == "1"]
-            outputs.append(sum(taps[1:], start=taps[0]) & 1)
-        return xp.stack(outputs, -1).reshape(*bits.shape[:-1], self.length(bits.shape[-1]))
+        if is_tensor(bits):  # in floats, since GPUs do not multiply matrices of integers; the sums are small
+            return (bits.float() @ _generator_tensor(self.generators, bits.shape[-1], bits.device)).long() & 1
+        return (bits @ _generator_matrix(self.generators, bits.shape[-1])) & 1
 
     def decode(self, probs: Any, size: Size = None) -> Array:
         """Algorithm 3: the most probable word, by soft Viterbi. probs [.., L] -> bits [.., B]
@@ -202,6 +197,24 @@ class IdentityCode(ConvolutionalCode):
 
     def __init__(self) -> None:
         self._set_generators(("1",))
+
+
+@cache
+def _generator_matrix(generators: tuple[str, ...], num_bits: int) -> NDArray[np.int64]:
+    """The code is linear: the redundant bits of the words with a single 1. [B, L]"""
+    memory = len(generators[0]) - 1
+    matrix = np.zeros((num_bits, num_bits + memory, len(generators)), np.int64)
+    for column, generator in enumerate(generators):
+        for lag, tap in enumerate(reversed(generator)):
+            matrix[np.arange(num_bits), np.arange(num_bits) + lag, column] = int(tap)
+    return matrix.reshape(num_bits, -1)
+
+
+@cache
+def _generator_tensor(generators: tuple[str, ...], num_bits: int, device: Any) -> Any:
+    import torch
+
+    return torch.from_numpy(_generator_matrix(generators, num_bits)).float().to(device)
 
 
 def _detached(values: Any) -> Any:

@@ -15,6 +15,7 @@ from trellex.text.manifest import PrepareSettings
 from trellex.text.tokenizers import build_tokenizer
 from trellex.text.vocabulary import Vocabulary
 from trellex.training import checkpoint
+from trellex.training.processes import choose_device
 from trellex.training.validation import translate_ids
 
 CHUNK = 2048  # lines translated together: enough to sort by length, few enough to stream
@@ -25,7 +26,7 @@ class Translator:
 
     Args:
         path: a checkpoint, or a run, whose best checkpoint is taken
-        device: where to compute
+        device: auto, cpu or cuda
         decoding: "paper" or "exact", instead of what the model was trained with
     """
 
@@ -48,7 +49,7 @@ class Translator:
         head = build_head(spec, hidden_size=settings.hidden_size, vocab=self.target_vocabulary)
         self.model = TranslationModel(settings, len(self.source_vocabulary), len(self.target_vocabulary), head)
         checkpoint.load_state(self.model, checkpoint.load_tensors(self.folder, "model"), self.folder)
-        self.model.to(device).eval()
+        self.model.to(choose_device(device)).eval()
 
     def translate(self, lines: Iterable[str], batch_sentences: int = 64) -> Iterator[str]:
         """Translations in the order of the lines, a chunk of them in memory at a time; empty lines stay empty."""

@@ -1,0 +1,345 @@
+"""Every verb from the outside: what it prints, what it leaves, and what it says of bad input."""
+
+import errno
+import json
+import os
+import shlex
+
+import pytest
+import typer
+import yaml
+
+from trellex.cli import app
+from trellex.training import checkpoint
+
+VERBS = typer.main.get_command(app).commands
+UNKNOWN = "qwx zzyzx vlork"
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def assert_error(result, *parts):
+    """A line on stderr that holds all parts, exit status 1 and nothing on stdout."""
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: "), result.stderr
+    assert "Traceback" not in result.stderr
+    for part in parts:
+        assert str(part) in result.stderr
+
+
+class TestHelp:
+    @pytest.mark.parametrize("verb", VERBS)
+    def test_has_an_example_that_parses(self, trellex, verb):
+        result = trellex(verb, "--help")
+        assert result.exit_code == 0
+        assert "Example: " in result.stdout
+        assert f"trellex {verb}" in result.stdout
+        example = VERBS[verb].epilog.removeprefix("Example: ").split(" | ")[-1]
+        program, name, *arguments = shlex.split(example)
+        assert (program, name) == ("trellex", verb)
+        VERBS[verb].make_context(verb, arguments)
+
+    def test_lists_the_verbs(self, process):
+        result = process("--help")
+        assert result.exit_code == 0
+        assert all(verb in result.stdout for verb in VERBS)
+
+    def test_there_are_five_verbs(self):
+        assert set(VERBS) >= {"prepare", "train", "translate", "evaluate", "info"}
+
+
+class TestPrepare:
+    def test_tells_what_came_of_it(self, trellex, data, prepare_options):
+        result = trellex("prepare", data, *prepare_options(), "--json")
+        told = json.loads(result.stdout)
+        assert (told["train pairs"], told["dev pairs"], told["test pairs"]) == (600, 40, 40)
+        assert told["target words"] > 500
+        assert result.stdout.count("\n") == 1
+        assert "600" in trellex("prepare", data, *prepare_options()).stdout
+
+    def test_a_second_run_changes_nothing(self, process, data, prepare_options):
+        before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in data.iterdir()}
+        assert process("prepare", data, *prepare_options()).exit_code == 0
+        assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in data.iterdir()} == before
+
+    def test_other_settings_replace_the_corpus(self, trellex, tmp_path, prepare_options):
+        for size in (100, 50):
+            options = prepare_options(target_vocab_size=size)
+            assert json.loads(trellex("prepare", tmp_path / "data", *options, "--json").stdout)["target words"] == size
+
+
+class TestBadText:
+    """An older corpus stays as it was, and no half of a new one is left."""
+
+    @pytest.fixture
+    def refused(self, trellex, tmp_path, data, prepare_options):
+        """Prepares into a folder that holds a corpus, and into a new one; checks that neither changes."""
+
+        def refused(*parts, **replaced):
+            before = contents(data)
+            for folder in (data, tmp_path / "new" / "data"):
+                folder.parent.mkdir(exist_ok=True)
+                assert_error(trellex("prepare", folder, *prepare_options(**replaced)), *parts)
+            assert contents(data) == before
+            assert [path.name for path in data.parent.iterdir()] == [data.name]
+            assert list((tmp_path / "new").iterdir()) == []
+
+        return refused
+
+    @pytest.mark.parametrize("split", ["train", "dev"])
+    def test_sides_of_different_length(self, refused, tmp_path, phrasebook, split):
+        lines = (phrasebook / f"{split}.ja").read_text().splitlines(keepends=True)
+        (tmp_path / "short.ja").write_text("".join(lines[:-3]))
+        counts = [f"{len(lines)} lines", f"short.ja has {len(lines) - 3}"]
+        refused(*counts, **{f"{split}_target": tmp_path / "short.ja"})
+
+    def test_invalid_utf8(self, refused, tmp_path, phrasebook):
+        lines = (phrasebook / "train.en").read_bytes().splitlines(keepends=True)
+        lines[416] = b"caf\xe9 .\n"
+        (tmp_path / "latin.en").write_bytes(b"".join(lines))
+        refused(f"{tmp_path / 'latin.en'} line 417: not valid UTF-8", train_source=tmp_path / "latin.en")
+
+    def test_empty_corpus(self, refused, tmp_path):
+        (tmp_path / "empty").write_text("")
+        refused("empty", train_source=tmp_path / "empty", train_target=tmp_path / "empty")
+
+    def test_no_pair_of_a_wanted_length(self, refused):
+        refused("length", min_length=50, max_length=60)
+
+    def test_missing_file(self, refused, tmp_path):
+        refused(tmp_path / "none.en", train_source=tmp_path / "none.en")
+
+    def test_options(self, refused):
+        refused("source_tokenizer", "mosess", "moses", source_tokenizer="mosess")
+        refused("min_length: 9 is more than max_length, 3", min_length=9, max_length=3)
+        refused("target_vocab_size", "greater than or equal to 4", target_vocab_size=2)
+
+    def test_a_folder_that_is_something_else_is_spared(self, trellex, tmp_path, prepare_options):
+        (tmp_path / "thesis.tex").write_text("years of work")
+        assert_error(trellex("prepare", tmp_path, *prepare_options()), tmp_path, "no prepared corpus")
+        assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+class TestTrain:
+    def test_json_alone_on_stdout(self, trained):
+        told = json.loads(trained.stdout)
+        assert told.keys() == {"output", "step", "best step", "dev BLEU", "test BLEU", "test BLEU, mean of 5"}
+        assert (told["output"], told["step"]) == (str(trained.run), 40)
+        assert trained.stdout.count("\n") == 1
+        assert "step 10: dev BLEU" in trained.stderr
+
+    def test_leaves_checkpoints_and_metrics(self, trained):
+        best = json.loads((trained.run / "best.json").read_text())["step"]
+        kept = {int(folder.name.removeprefix("step-")) for folder in checkpoint.checkpoints(trained.run)}
+        assert kept == {best, 39, 40}
+        assert best == json.loads(trained.stdout)["best step"]
+        metrics = [json.loads(line) for line in (trained.run / "metrics.jsonl").read_text().splitlines()]
+        assert [line["step"] for line in metrics if "loss" in line] == [10, 20, 30, 40]
+        scores = {line["step"]: line["dev_bleu"] for line in metrics if "dev_bleu" in line}
+        assert max(scores, key=scores.get) == best
+
+    def test_a_finished_run_stays_as_it_is(self, trellex, trained):
+        before = contents(trained.run)
+        result = trellex("train", trained.recipe, "--json")
+        assert result.exit_code == 0
+        assert result.stdout == trained.stdout
+        assert contents(trained.run) == before
+
+    def test_options_replace_what_the_recipe_says(self, trellex, trained, tmp_path):
+        options = ("--head", "softmax", "--output", tmp_path / "other", "--seed", 7, "--max-steps", 2, "--quiet")
+        result = trellex("train", trained.recipe, *options)
+        assert result.exit_code == 0
+        assert result.stderr == ""
+        assert str(tmp_path / "other") in result.stdout
+        recipe = checkpoint.load_info(checkpoint.model_folder(tmp_path / "other"))["recipe"]
+        assert (recipe["head"], recipe["training"]["seed"]) == ("softmax", 7)
+
+
+class TestBadRecipe:
+    @pytest.fixture
+    def refused(self, trellex, trained, tmp_path):
+        """Trains with a changed recipe; checks that no output appears."""
+
+        def refused(*parts, change=lambda recipe: None, options=()):
+            recipe = yaml.safe_load(trained.recipe.read_text()) | {"output": str(tmp_path / "run")}
+            change(recipe)
+            (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+            assert_error(trellex("train", tmp_path / "recipe.yaml", *options), *parts)
+            assert not (tmp_path / "run").exists()
+
+        return refused
+
+    def test_missing_recipe(self, trellex, tmp_path):
+        assert_error(trellex("train", tmp_path / "none.yaml"), f"{tmp_path / 'none.yaml'}: there is no such recipe")
+
+    def test_missing_data(self, refused, tmp_path):
+        remedy = "run `trellex prepare`"
+        refused(tmp_path / "nowhere", remedy, change=lambda recipe: recipe.update(data=str(tmp_path / "nowhere")))
+
+    def test_unknown_keys(self, refused):
+        refused("haed: unknown key", "'head'", change=lambda recipe: recipe.update(haed="softmax"))
+        key = "training.batch_sentence"
+        refused(key, "'batch_sentences'", change=lambda recipe: recipe["training"].update(batch_sentence=8))
+
+    def test_wrong_types(self, refused):
+        refused("training.max_steps", "integer", change=lambda recipe: recipe["training"].update(max_steps="many"))
+        refused("model.dropout", "number", change=lambda recipe: recipe["model"].update(dropout=[1]))
+        refused("training.device", "'cpu'", change=lambda recipe: recipe["training"].update(device="gpu"))
+
+    def test_vocabulary_smaller_than_the_softmax(self, refused):
+        refused("N = 5000", "a smaller N", options=("--head", "hybrid-5000"))
+
+    def test_unknown_head(self, refused):
+        refused("hybrid-N-ec", "'sofmax'", options=("--head", "sofmax"))
+        head = {"type": "binary", "los": "squared"}
+        refused("los", "'loss'", change=lambda recipe: recipe.update(head=head))
+
+
+class TestBadRun:
+    @pytest.mark.parametrize("name", ["model.safetensors", "checkpoint.json"])
+    def test_cut_short(self, trellex, trained, copied, name):
+        newest = checkpoint.checkpoints(copied)[-1]
+        (newest / name).write_bytes((newest / name).read_bytes()[:100])
+        before = contents(copied)
+        for arguments in (
+            ("info", newest),
+            ("translate", newest, trained.recipe),
+            ("train", trained.recipe, "--output", copied, "--max-steps", 50),
+        ):
+            assert_error(trellex(*arguments), newest / name, "damaged or cut short", "use another checkpoint")
+        assert contents(copied) == before
+
+    def test_another_version(self, trellex, trained, copied):
+        path = checkpoint.checkpoints(copied)[-1] / "checkpoint.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 77}))
+        before = contents(copied)
+        for arguments in (("info", path.parent), ("train", trained.recipe, "--output", copied, "--max-steps", 50)):
+            assert_error(trellex(*arguments), path, "another version", "77")
+        assert contents(copied) == before
+
+    def test_another_head(self, trellex, trained, copied):
+        before = contents(copied)
+        options = ("--output", copied, "--head", "binary", "--max-steps", 50)
+        assert_error(trellex("train", trained.recipe, *options), "another head", "choose another output folder")
+        assert contents(copied) == before
+
+    def test_full_disk(self, trellex, trained, copied, monkeypatch):
+        def full(*arguments):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        before = contents(copied)
+        options = ("--output", copied, "--max-steps", 44, "--quiet")
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint, "save_file", full)
+            assert_error(trellex("train", trained.recipe, *options), "step-000000042", "No space left", "make room")
+        assert contents(copied) == before
+        assert trellex("train", trained.recipe, *options).exit_code == 0
+
+    def test_a_loss_that_is_no_number(self, trellex, trained, write_recipe, tmp_path):
+        recipe = write_recipe(tmp_path / "run", learning_rate=1e37, max_steps=20)
+        assert_error(trellex("train", recipe, "--quiet"), "lower training.learning_rate", tmp_path / "run")
+
+    def test_brackets_in_a_path_are_not_taken_for_markup(self, trellex, tmp_path):
+        assert_error(trellex("info", tmp_path / "[bold]" / "[/x]"), tmp_path / "[bold]" / "[/x]")
+
+
+class TestTranslate:
+    def test_stdin_line_by_line(self, process, trained, phrasebook):
+        first, second = (phrasebook / "test.en").read_text().splitlines()[:2]
+        result = process("translate", trained.run, text=f"{first}\n\n{UNKNOWN}\n \t \n{second}\n{first}")
+        assert result.exit_code == 0
+        assert result.stderr == ""
+        lines = result.stdout.split("\n")
+        assert len(lines) == 7
+        assert lines[-1] == ""  # after the last end of line
+        assert [bool(line) for line in lines[:6]] == [True, False, bool(lines[2]), False, True, True]
+        assert lines[0] == lines[5]
+
+    def test_files_to_a_file(self, trellex, trained, phrasebook, tmp_path):
+        sources = [phrasebook / "test.en", phrasebook / "dev.en"]
+        result = trellex("translate", trained.run, *sources, "--output", tmp_path / "out.ja")
+        assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+        lines = (tmp_path / "out.ja").read_text().splitlines()
+        assert len(lines) == 80
+        backwards = trellex("translate", trained.run, *sources[::-1], "--batch", 7)
+        assert backwards.stdout.splitlines() == lines[40:] + lines[:40]
+
+    def test_json_lines(self, trellex, trained, phrasebook):
+        plain = trellex("translate", trained.run, phrasebook / "test.en").stdout.splitlines()
+        as_json = trellex("translate", trained.run, phrasebook / "test.en", "--json").stdout.splitlines()
+        assert [json.loads(line) for line in as_json] == [{"translation": line} for line in plain]
+
+    def test_nothing_comes_of_nothing(self, trellex, trained, tmp_path):
+        (tmp_path / "empty").write_text("")
+        assert trellex("translate", trained.run, tmp_path / "empty").stdout == ""
+
+    def test_exact_decoding(self, trellex, trained, phrasebook):
+        result = trellex("translate", trained.run, phrasebook / "test.en", "--decoding", "exact")
+        assert len(result.stdout.splitlines()) == 40
+
+    def test_a_run_stands_for_its_best_checkpoint(self, trellex, copied, phrasebook):
+        newest, oldest = checkpoint.checkpoints(copied)[-1], checkpoint.checkpoints(copied)[0]
+        for folder in (oldest, newest):
+            checkpoint.mark_best(copied, int(folder.name.removeprefix("step-")))
+            of_run, of_folder = (trellex("translate", x, phrasebook / "test.en").stdout for x in (copied, folder))
+            assert of_run == of_folder
+            assert json.loads(trellex("info", copied, "--json").stdout)["step"] == int(folder.name[5:])
+
+    def test_bad_input_spares_the_output(self, trellex, trained, tmp_path):
+        (tmp_path / "out.ja").write_text("old")
+        (tmp_path / "latin.en").write_bytes(b"good\ncaf\xe9\n")
+        result = trellex("translate", trained.run, tmp_path / "latin.en", "--output", tmp_path / "out.ja")
+        assert_error(result, f"{tmp_path / 'latin.en'} line 2: not valid UTF-8")
+        assert (tmp_path / "out.ja").read_text() == "old"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["latin.en", "out.ja"]
+
+    def test_bad_options(self, trellex, trained, phrasebook, tmp_path):
+        source = phrasebook / "test.en"
+        assert_error(trellex("translate", tmp_path, source), tmp_path, "train first")
+        assert_error(trellex("translate", trained.run, tmp_path / "none.en"), tmp_path / "none.en")
+        assert_error(trellex("translate", trained.run, source, "--decoding", "exakt"), "decoding", "exact")
+        assert_error(trellex("translate", trained.run, source, "--device", "gpu"), "device", "cpu or cuda")
+
+    def test_a_reader_that_leaves_is_no_error(self, process, trained, phrasebook):
+        running = process.start("translate", trained.run, phrasebook / "train.en")
+        running.stdout.close()
+        stderr = running.stderr.read().decode()
+        running.wait(timeout=60)
+        assert stderr == ""
+
+
+class TestEvaluate:
+    def test_a_perfect_translation(self, trellex, phrasebook):
+        reference = phrasebook / "test.ja"
+        told = json.loads(trellex("evaluate", reference, reference, "--language", "ja", "--json").stdout)
+        assert (told["BLEU"], told["token BLEU"]) == (100, 100)
+        assert "tok:char" in told["signature"]
+        assert "case:lc" in told["token signature"]
+        assert "100.0" in trellex("evaluate", reference, reference).stdout
+
+    def test_translations(self, process, trellex, trained, phrasebook, tmp_path):
+        trellex("translate", trained.run, phrasebook / "test.en", "--output", tmp_path / "out.ja")
+        result = process("evaluate", tmp_path / "out.ja", phrasebook / "test.ja", "--language", "ja", "--json")
+        assert 0 <= json.loads(result.stdout)["BLEU"] < 100
+        assert result.stderr == ""
+
+    def test_bad_input(self, trellex, phrasebook, tmp_path):
+        (tmp_path / "empty").write_text("")
+        result = trellex("evaluate", phrasebook / "test.ja", phrasebook / "train.ja")
+        assert_error(result, "test.ja has 40 lines", "train.ja has 600")
+        assert_error(trellex("evaluate", tmp_path / "empty", tmp_path / "empty"), tmp_path / "empty", "no lines")
+        reference = phrasebook / "test.ja"
+        assert_error(trellex("evaluate", reference, reference, "--tokenizer", "mecabb"), "mecab")
+
+
+class TestInfo:
+    def test_the_papers_columns(self, trellex, trained, data):
+        told = json.loads(trellex("info", trained.run, "--json").stdout)
+        bits = 2 * ((len((data / "vocab.target.txt").read_text().splitlines()) - 1).bit_length() + 6)
+        assert (told["head"], told["B"], told["#out"]) == ("hybrid-64-ec", bits, 64 + bits)
+        assert told["output parameters"] == (32 + 1) * (64 + bits)
+        assert told["all parameters"] > told["output parameters"]
+        assert "hybrid-64-ec" in trellex("info", trained.run).stdout

@@ -1,0 +1,52 @@
+"""Two processes train as one does."""
+
+import json
+
+import pytest
+
+
+def metrics(run, key):
+    return [line[key] for line in map(json.loads, (run / "metrics.jsonl").read_text().splitlines()) if key in line]
+
+
+@pytest.fixture
+def torchrun(process):
+    """Trains in two processes on this machine."""
+
+    def torchrun(*arguments):
+        options = ("--standalone", "--nproc-per-node", 2, "-m", "trellex.cli", "train")
+        return process(*options, *arguments, module="torch.distributed.run")
+
+    return torchrun
+
+
+def test_two_processes_have_the_losses_of_one(torchrun, trellex, write_recipe, tmp_path):
+    # 600 pairs in batches of 599: in every other batch one process has nothing to do
+    settings = {"dropout": 0.0, "batch_sentences": 599, "validate_every": 1, "max_steps": 8, "learning_rate": 0.003}
+    one, two = write_recipe(tmp_path / "one", **settings), write_recipe(tmp_path / "two", **settings)
+    assert trellex("train", one).exit_code == 0
+    result = torchrun(two, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["step"] == 8  # one process talks
+    losses = metrics(tmp_path / "two", "loss")
+    assert len(losses) == 8
+    assert losses == pytest.approx(metrics(tmp_path / "one", "loss"), rel=1e-4)
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == sorted(
+        path.name for path in (tmp_path / "two").iterdir()
+    )
+
+
+def test_two_processes_go_on_where_one_stopped(torchrun, trellex, write_recipe, tmp_path):
+    settings = {"dropout": 0.0, "batch_sentences": 64, "validate_every": 2, "learning_rate": 0.003}
+    one, mixed = write_recipe(tmp_path / "one", **settings), write_recipe(tmp_path / "mixed", **settings)
+    assert trellex("train", one, "--max-steps", 12).exit_code == 0
+    assert trellex("train", mixed, "--max-steps", 6).exit_code == 0
+    result = torchrun(mixed, "--max-steps", 12)
+    assert result.exit_code == 0, result.stderr
+    assert metrics(tmp_path / "mixed", "loss") == pytest.approx(metrics(tmp_path / "one", "loss"), rel=1e-4)
+
+
+def test_an_error_ends_all_processes(torchrun, write_recipe, tmp_path):
+    result = torchrun(write_recipe(tmp_path / "run", head="hybrid-5000"))
+    assert result.exit_code != 0
+    assert "N = 5000 does not fit" in result.stderr

@@ -1,0 +1,47 @@
+"""The network at the paper's sizes, with input feeding as in Luong et al., against the paper's table."""
+
+import pytest
+import torch
+
+from trellex.evaluation.size import model_size
+from trellex.heads import build_head
+from trellex.nmt import ModelSettings, TranslationModel
+
+
+def size_of(head, vocab):
+    with torch.device("meta"):  # shapes without numbers
+        output_layer = build_head(head, hidden_size=512, vocab=vocab)
+        return model_size(TranslationModel(ModelSettings(input_feeding=True), vocab, vocab, output_layer))
+
+
+def test_all_parameters_are_those_of_the_paper():
+    """33.6 M of the output layer are 1 − 0.698 of all."""
+    assert size_of("softmax", 65536)["all parameters"] == pytest.approx(111.3e6, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("vocab", "head", "bits", "of_softmax", "of_all"),
+    [
+        (65536, "softmax", None, "1/1", 1),
+        (65536, "binary", 16, "1/4100", 0.698),
+        (65536, "hybrid-512", 16, "1/124", 0.700),
+        (65536, "hybrid-2048", 16, "1/31.8", 0.707),
+        (65536, "binary-ec", 44, "1/1490", 0.698),
+        (65536, "hybrid-512-ec", 44, "1/118", 0.700),
+        (65536, "hybrid-2048-ec", 44, "1/31.3", 0.707),  # 31.4 in the paper, from rounded sizes
+        (25000, "binary", 15, "1/1670", 0.738),
+        (25000, "hybrid-512", 15, "1/47.4", 0.743),
+        (25000, "hybrid-2048", 15, "1/12.1", 0.759),
+        (25000, "binary-ec", 42, "1/595", 0.738),
+        (25000, "hybrid-512-ec", 42, "1/45.1", 0.744),
+        (25000, "hybrid-2048-ec", 42, "1/12", 0.760),
+    ],
+)
+def test_ratios_of_the_paper_s_table(vocab, head, bits, of_softmax, of_all):
+    size = size_of(head, vocab)
+    assert (size["B"], size["of softmax"]) == (bits, of_softmax)
+    unknown = 0.003 if vocab == 65536 else 0.004  # the paper's has half a million weights more, it does not say where
+    assert size["of all with softmax"] == pytest.approx(of_all, abs=unknown)
+    softmax = size_of("softmax", vocab)
+    assert size["of all with softmax"] == round(size["all parameters"] / softmax["all parameters"], 3)
+    assert size["all parameters"] - size["output parameters"] == 77_085_184 + 2 * 512 * (vocab - 65536)

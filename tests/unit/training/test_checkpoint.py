@@ -1,0 +1,183 @@
+"""A checkpoint appears whole or not at all, and one that is damaged says so."""
+
+import errno
+import json
+import os
+
+import pytest
+import torch
+
+from trellex.training import checkpoint
+from trellex.training.checkpoint import (
+    best_checkpoint,
+    checkpoints,
+    load_info,
+    load_state,
+    load_tensors,
+    mark_best,
+    model_folder,
+    remove_old,
+    save_checkpoint,
+    step_folder,
+)
+
+TENSORS = {"model": {"weight": torch.arange(6.0).reshape(2, 3)}, "optimizer": {}}
+
+
+@pytest.fixture
+def save(tmp_path):
+    """Saves a checkpoint of a step; returns its folder."""
+    (tmp_path / "words.txt").write_text("word\n")
+
+    def save(step, run="run"):
+        folder = step_folder(tmp_path / run, step)
+        save_checkpoint(folder, TENSORS, {"vocab.txt": tmp_path / "words.txt"}, {"step": step})
+        return folder
+
+    return save
+
+
+def full_disk(*arguments, **options):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def steps(run):
+    return [int(folder.name.removeprefix("step-")) for folder in checkpoints(run)]
+
+
+class TestSave:
+    def test_round_trip(self, save):
+        folder = save(7)
+        assert folder.name == "step-000000007"
+        assert load_info(folder) == {"version": checkpoint.VERSION, "step": 7}
+        assert torch.equal(load_tensors(folder, "model")["weight"], TENSORS["model"]["weight"])
+        assert load_tensors(folder, "optimizer") == {}
+        assert (folder / "vocab.txt").read_text() == "word\n"
+
+    def test_views_and_transposes_are_saved_as_they_look(self, tmp_path):
+        weight = torch.arange(6.0).reshape(2, 3)
+        save_checkpoint(tmp_path / "x", {"model": {"view": weight.T, "row": weight[1].clone()}}, {}, {})
+        tensors = load_tensors(tmp_path / "x", "model")
+        assert torch.equal(tensors["view"], weight.T)
+        assert torch.equal(tensors["row"], weight[1])
+
+    def test_what_is_there_stays(self, save, tmp_path):
+        folder = save(7)
+        before = (folder / "model.safetensors").read_bytes()
+        save_checkpoint(folder, {"model": {"weight": torch.zeros(1)}}, {}, {"step": 8})
+        assert (folder / "model.safetensors").read_bytes() == before
+        assert load_info(folder)["step"] == 7
+
+    def test_what_a_killed_run_left_is_replaced(self, save, tmp_path):
+        left = tmp_path / "run" / "step-000000007.tmp"
+        left.mkdir(parents=True)
+        (left / "junk").write_text("half")
+        folder = save(7)
+        assert not left.exists()
+        assert not (folder / "junk").exists()
+
+    @pytest.mark.parametrize("place", ["save_file", "shutil.copyfile", "os.fsync", "os.replace", "Path.write_text"])
+    def test_full_disk_leaves_no_trace_and_spares_the_others(self, save, tmp_path, monkeypatch, place):
+        first = save(1)
+        before = {path.name: path.read_bytes() for path in first.iterdir()}
+        monkeypatch.setattr(f"trellex.training.checkpoint.{place}", full_disk)
+        with pytest.raises(OSError, match=r"step-000000002: could not be written .*No space left.*; make room"):
+            save(2)
+        assert [path.name for path in (tmp_path / "run").iterdir()] == ["step-000000001"]
+        assert {path.name: path.read_bytes() for path in first.iterdir()} == before
+        monkeypatch.undo()
+        assert load_info(save(2))["step"] == 2
+
+    def test_interruption_leaves_no_trace(self, save, tmp_path, monkeypatch):
+        def interrupt(*arguments):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("trellex.training.checkpoint.save_file", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            save(2)
+        assert list((tmp_path / "run").iterdir()) == []
+
+
+class TestLoad:
+    def test_another_version(self, save):
+        folder = save(1)
+        (folder / "checkpoint.json").write_text('{"version": 99, "step": 1}')
+        with pytest.raises(ValueError, match=r"checkpoint.json: written by another version \(format 99, .* reads 1\)"):
+            load_info(folder)
+
+    @pytest.mark.parametrize("text", ["", '{"version": 1, "st', "[]", "3", '{"step": 1}', "\ud800"])
+    def test_json_cut_short(self, save, text):
+        folder = save(1)
+        (folder / "checkpoint.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+        with pytest.raises(ValueError, match=r"checkpoint.json: damaged or cut short; use another"):
+            load_info(folder)
+
+    @pytest.mark.parametrize("kept", [0, 1, 7, 8, 20, -1])
+    def test_tensors_cut_short(self, save, kept):
+        folder = save(1)
+        path = folder / "model.safetensors"
+        path.write_bytes(path.read_bytes()[:kept])
+        with pytest.raises(ValueError, match=r"model.safetensors: damaged or cut short .*; use another"):
+            load_tensors(folder, "model")
+
+    def test_missing(self, save, tmp_path):
+        folder = save(1)
+        with pytest.raises(FileNotFoundError, match=r"other.safetensors: missing; use another"):
+            load_tensors(folder, "other")
+        with pytest.raises(FileNotFoundError, match=r"no checkpoint.json here"):
+            load_info(tmp_path)
+
+    def test_weights_of_another_shape(self, tmp_path):
+        with pytest.raises(ValueError, match=r"here: the weights do not fit the model"):
+            load_state(torch.nn.Linear(3, 2), {"weight": torch.zeros(2, 2), "bias": torch.zeros(2)}, "here")
+
+
+class TestRun:
+    def test_checkpoints_are_in_order_and_nothing_else_counts(self, save, tmp_path):
+        for step in (10, 9, 100):
+            save(step)
+        (tmp_path / "run" / "step-000000200.tmp").mkdir()
+        (tmp_path / "run" / "notes").mkdir()
+        assert steps(tmp_path / "run") == [9, 10, 100]
+        assert checkpoints(tmp_path / "none") == []
+
+    @pytest.mark.parametrize(
+        ("keep", "best", "kept"),
+        [(2, None, [4, 5]), (1, 2, [2, 5]), (2, 5, [4, 5]), (9, 1, [1, 2, 3, 4, 5]), (1, 77, [5])],
+    )
+    def test_the_newest_and_the_best_are_kept(self, save, tmp_path, keep, best, kept):
+        for step in range(1, 6):
+            save(step)
+        if best:
+            mark_best(tmp_path / "run", best)
+        remove_old(tmp_path / "run", keep)
+        assert steps(tmp_path / "run") == kept
+
+    def test_model_folder_is_the_best_or_the_newest_or_the_folder_itself(self, save, tmp_path):
+        run = tmp_path / "run"
+        for step in (1, 2, 3):
+            save(step)
+        assert model_folder(run) == step_folder(run, 3)
+        mark_best(run, 2)
+        assert best_checkpoint(run) == model_folder(run) == step_folder(run, 2)
+        assert model_folder(step_folder(run, 1)) == step_folder(run, 1)
+
+    @pytest.mark.parametrize("text", ["", "{}", "[]", '{"step": "x"}', '{"step": 8}'])
+    def test_a_damaged_mark_is_no_mark(self, save, tmp_path, text):
+        save(1)
+        (tmp_path / "run" / "best.json").write_text(text)
+        assert best_checkpoint(tmp_path / "run") is None
+        assert model_folder(tmp_path / "run") == step_folder(tmp_path / "run", 1)
+
+    def test_no_model(self, tmp_path):
+        for folder in (tmp_path, tmp_path / "none"):
+            with pytest.raises(FileNotFoundError, match=f"{folder}: no checkpoint here; train first"):
+                model_folder(folder)
+
+    def test_full_disk_spares_the_mark(self, save, tmp_path, monkeypatch):
+        save(1)
+        mark_best(tmp_path / "run", 1)
+        monkeypatch.setattr("trellex.text.files.os.fsync", full_disk)
+        with pytest.raises(OSError, match=r"best.json: could not be written"):
+            mark_best(tmp_path / "run", 2)
+        assert json.loads((tmp_path / "run" / "best.json").read_text()) == {"step": 1}

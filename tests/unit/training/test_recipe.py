@@ -1,0 +1,101 @@
+"""A recipe is checked before anything starts, and its errors name the key, the file and the remedy."""
+
+from pathlib import Path
+
+import pytest
+
+from trellex.training.recipe import Recipe, TrainingSettings, load_recipe
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Loads a recipe from its text."""
+
+    def load(text, **replaced):
+        path = tmp_path / "recipe.yaml"
+        path.write_text(text, encoding="utf-8")
+        return load_recipe(path, **replaced)
+
+    return load
+
+
+MINIMAL = "data: corpus\noutput: run\n"
+
+
+class TestLoad:
+    def test_defaults_are_the_papers(self, load):
+        recipe = load(MINIMAL)
+        assert (recipe.data, recipe.output) == (Path("corpus"), Path("run"))
+        assert (recipe.model.embedding_size, recipe.model.hidden_size, recipe.model.dropout) == (512, 512, 0.3)
+        assert (recipe.training.batch_sentences, recipe.training.learning_rate) == (64, 0.001)
+        assert recipe.training.validate_every == 1000
+
+    def test_keys_are_read(self, load):
+        recipe = load(MINIMAL + "head: {type: binary-ec, loss: trellis}\ntraining: {learning_rate: 1e-2}\n")
+        assert recipe.head == {"type": "binary-ec", "loss": "trellis"}
+        assert recipe.training.learning_rate == 0.01
+
+    def test_options_replace_keys_and_leave_the_others(self, load):
+        text = MINIMAL + "head: softmax\ntraining: {seed: 1, max_steps: 9, patience: 3}\n"
+        recipe = load(text, head="binary", output=Path("other"), seed=5, max_steps=7)
+        assert (recipe.head, recipe.output) == ("binary", Path("other"))
+        assert (recipe.training.seed, recipe.training.max_steps, recipe.training.patience) == (5, 7, 3)
+        assert load(MINIMAL + "training:\n", seed=5).training.seed == 5
+
+    def test_every_key_is_described(self):
+        for model in (Recipe, TrainingSettings, Recipe.model_fields["model"].annotation):
+            assert all(field.description for field in model.model_fields.values())
+
+    def test_what_is_dumped_is_a_recipe(self, load):
+        recipe = load(MINIMAL + "head: {type: hybrid-64, bits_weight: 2.0}\n")
+        assert Recipe.model_validate(recipe.model_dump(mode="json")) == recipe
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("text", "parts"),
+        [
+            ("dta: corpus\noutput: run\n", ["dta: unknown key", "'data'", "data: Field required"]),
+            (MINIMAL + "haed: softmax\n", ["haed: unknown key", "'head'"]),
+            (
+                MINIMAL + "training: {batch_sentence: 8}\n",
+                ["training.batch_sentence: unknown key", "'batch_sentences'"],
+            ),
+            (MINIMAL + "model: {hiden_size: 8}\n", ["model.hiden_size: unknown key", "'hidden_size'"]),
+            (MINIMAL + "zzz: 1\n", ["zzz: unknown key", "known: data, output, head, model, training"]),
+            (MINIMAL + "training: {max_steps: many}\n", ["training.max_steps", "integer"]),
+            (MINIMAL + "training: {max_steps: 0}\n", ["training.max_steps", "greater than or equal to 1"]),
+            (MINIMAL + "training: {keep_checkpoints: 0}\n", ["training.keep_checkpoints"]),
+            (MINIMAL + "training: {precision: float16}\n", ["training.precision", "'bfloat16'"]),
+            (MINIMAL + "training: {device: gpu}\n", ["training.device", "'cuda'"]),
+            (MINIMAL + "training: {batch_tokens: 100}\n", ["training: ", "batch_sentences and batch_tokens"]),
+            (MINIMAL + "training: 3\n", ["training: "]),
+            (MINIMAL + "model: {dropout: 1.0}\n", ["model.dropout", "less than 1"]),
+            (MINIMAL + "head: 5\n", ["head"]),
+            ("data: corpus\n", ["output: Field required"]),
+            ("- data\n", ["expected keys and values, got list"]),
+            ("", ["expected keys and values"]),
+            ("data: [\n", ["not valid YAML"]),
+        ],
+    )
+    def test_message_names_file_key_and_what_to_write(self, load, tmp_path, text, parts):
+        with pytest.raises(ValueError, match=r"recipe.yaml: ") as caught:
+            load(text)
+        message = str(caught.value)
+        assert message.startswith(f"{tmp_path / 'recipe.yaml'}: ")
+        assert all(part in message for part in parts), message
+
+    def test_several_mistakes_are_told_at_once(self, load):
+        with pytest.raises(ValueError, match=r"training.sed: unknown key.*; trainin: unknown key") as caught:
+            load(MINIMAL + "trainin: {}\ntraining: {sed: 1}\n")
+        assert "pydantic" not in str(caught.value)
+
+    def test_bytes_that_are_no_text(self, tmp_path):
+        (tmp_path / "recipe.yaml").write_bytes(b"data: \xff\n")
+        with pytest.raises(ValueError, match="recipe.yaml: not valid YAML"):
+            load_recipe(tmp_path / "recipe.yaml")
+
+    def test_missing(self, tmp_path):
+        for path in (tmp_path / "none.yaml", tmp_path):
+            with pytest.raises(FileNotFoundError, match=f"{path}: there is no such recipe"):
+                load_recipe(path)

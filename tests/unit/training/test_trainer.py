@@ -1,0 +1,342 @@
+"""The loop: what it minimises, when it stops, what it keeps, and that an interruption changes nothing."""
+
+import errno
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from trellex.text import Corpus, prepare
+from trellex.training import checkpoint
+from trellex.training import trainer as trainer_module
+from trellex.training.trainer import Trainer
+
+
+def steps(run):
+    return [int(folder.name.removeprefix("step-")) for folder in checkpoint.checkpoints(run)]
+
+
+def metrics(run, key):
+    lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    return [(line["step"], line[key]) for line in lines if key in line]
+
+
+def assert_same_weights(run, other, step):
+    """Weights and Adam's moments are the same, bit for bit."""
+    for name in ("model", "optimizer"):
+        mine, theirs = (load_file(checkpoint.step_folder(x, step) / f"{name}.safetensors") for x in (run, other))
+        assert mine.keys() == theirs.keys()
+        assert all(torch.equal(mine[key], theirs[key]) for key in mine)
+
+
+@pytest.fixture
+def dev_scores(monkeypatch):
+    """Replaces BLEU by given scores, dev and test the same."""
+
+    def dev_scores(*scores):
+        queue = [score for score in scores for _ in ("dev", "test")]
+        monkeypatch.setattr(trainer_module, "split_bleu", lambda *arguments: float(queue.pop(0)))
+
+    return dev_scores
+
+
+class TestLoop:
+    @pytest.mark.parametrize("head", ["softmax", "binary", "binary-ec", "hybrid-4", "hybrid-4-ec"])
+    def test_loss_falls(self, recipe, trainer, head):
+        settings = recipe(head, dropout=0, max_steps=60, validate_every=20, learning_rate=0.01, save_every=60)
+        trainer(settings).run()
+        losses = [loss for _, loss in metrics(settings.output, "loss")]
+        assert losses[-1] < 0.9 * losses[0]
+
+    def test_metrics_tell_of_every_evaluation(self, recipe, trainer):
+        settings = recipe()
+        evaluations = trainer(settings).run()
+        assert [evaluation.step for evaluation in evaluations] == [4, 8, 12]
+        assert metrics(settings.output, "dev_bleu") == [(x.step, x.dev) for x in evaluations]
+        assert metrics(settings.output, "test_bleu") == [(x.step, x.test) for x in evaluations]
+
+    def test_reported_loss_is_the_mean_over_tokens(self, recipe, trainer):
+        settings = recipe(dropout=0, max_steps=1, validate_every=1, learning_rate=1e-12)
+        run = trainer(settings)
+        rows = next(run._batches())
+        run.run()
+        source, lengths, target_in, target_out = run._tensors(rows, rows)
+        with torch.no_grad():
+            losses = run.model(source, lengths, target_in, target_out)
+        assert metrics(settings.output, "loss")[0][1] == pytest.approx(float(losses.sum() / (target_out >= 0).sum()))
+
+    def test_same_seed_same_weights_another_seed_others(self, recipe, trainer):
+        weights = []
+        for output, seed in (("a", 1), ("b", 1), ("c", 2)):
+            run = trainer(recipe(output=output, seed=seed, max_steps=3))
+            run.run()
+            weights.append(run.model.encoder.embedding.weight)
+        assert torch.equal(weights[0], weights[1])
+        assert not torch.equal(weights[0], weights[2])
+
+    def test_every_epoch_holds_every_pair_once(self, recipe, trainer):
+        run = trainer(recipe(batch_sentences=7))
+        stream = run._batches()
+        for _ in range(2):
+            assert sorted(np.concatenate([next(stream) for _ in range(9)])) == list(range(60))
+
+    def test_batches_by_tokens(self, recipe, trainer):
+        run = trainer(recipe(batch_sentences=None, batch_tokens=21, max_steps=2))
+        stream = run._batches()
+        assert all(
+            len(rows) * (run.train_split.target_lengths[rows].max() + 1) <= 21 for rows in map(next, [stream] * 9)
+        )
+        run.run()
+        assert run.step == 2
+
+    def test_learning_rate_rises_and_halves(self, recipe, trainer):
+        run = trainer(recipe(learning_rate=1.0, warmup_steps=4, decay_steps=10))
+        rates = []
+        for run.step in (1, 2, 4, 9, 10, 20):
+            rates.append(run._learning_rate())
+        assert rates == [0.25, 0.5, 1.0, 1.0, 0.5, 0.25]
+
+    def test_gradients_are_clipped(self, recipe, trainer):
+        run = trainer(recipe(clip_norm=1e-3, max_steps=1))
+        run.run()
+        norm = torch.stack([parameter.grad.norm() for parameter in run.model.parameters()]).norm()
+        assert float(norm) == pytest.approx(1e-3, rel=1e-3)
+
+    def test_without_test_text(self, recipe, trainer, data, tmp_path):
+        settings = Corpus.open(data).manifest.settings.model_copy(update={"test_source": None, "test_target": None})
+        prepare(settings, tmp_path / "data")
+        evaluations = trainer(recipe().model_copy(update={"data": tmp_path / "data"})).run()
+        assert [evaluation.test for evaluation in evaluations] == [None] * 3
+
+
+class TestEnd:
+    def test_patience_counts_evaluations_without_a_better_score(self, recipe, trainer, dev_scores):
+        dev_scores(1, 3, 2, 3, 9)  # the second 3 is no better than the first
+        run = trainer(recipe(max_steps=100, validate_every=2, patience=2))
+        assert [evaluation.dev for evaluation in run.run()] == [1, 3, 2, 3]
+        assert run.step == 8
+
+    def test_a_better_score_renews_patience(self, recipe, trainer, dev_scores):
+        dev_scores(1, 0, 2, 1, 0, 9)
+        run = trainer(recipe(max_steps=100, validate_every=2, patience=2))
+        assert [evaluation.dev for evaluation in run.run()] == [1, 0, 2, 1, 0]
+
+    @pytest.mark.parametrize("patience", [None, 1])
+    def test_a_finished_run_stays_as_it_is(self, recipe, trainer, dev_scores, patience):
+        dev_scores(3, 2, 1)
+        settings = recipe(patience=patience)
+        evaluations = trainer(settings).run()
+        before = {path: path.read_bytes() for path in settings.output.rglob("*") if path.is_file()}
+        again = trainer(settings)
+        assert again.run() == evaluations
+        assert again.step == (12 if patience is None else 8)
+        assert {path: path.read_bytes() for path in settings.output.rglob("*") if path.is_file()} == before
+
+    def test_more_steps_go_on(self, recipe, trainer):
+        trainer(recipe(max_steps=7)).run()
+        trainer(recipe(max_steps=12)).run()
+        whole = recipe(output="whole")
+        trainer(whole).run()
+        assert_same_weights(recipe().output, whole.output, 12)
+
+
+class TestKeeping:
+    def test_the_newest_and_the_best(self, recipe, trainer, dev_scores):
+        dev_scores(1, 5, 5, 2)
+        settings = recipe(max_steps=16, save_every=2, keep_checkpoints=2)
+        trainer(settings).run()
+        assert steps(settings.output) == [8, 14, 16]
+        assert json.loads((settings.output / "best.json").read_text()) == {"step": 8}
+        assert checkpoint.model_folder(settings.output).name == "step-000000008"
+
+    def test_a_better_score_is_saved_between_checkpoints(self, recipe, trainer, dev_scores):
+        dev_scores(1, 2, 1)
+        settings = recipe(max_steps=13, save_every=100, keep_checkpoints=1)
+        trainer(settings).run()
+        assert steps(settings.output) == [8, 13]
+
+    def test_a_checkpoint_is_complete(self, recipe, trainer, data):
+        settings = recipe(max_steps=4)
+        run = trainer(settings)
+        run.run()
+        folder = checkpoint.model_folder(settings.output)
+        info = checkpoint.load_info(folder)
+        assert (info["step"], info["recipe"]) == (4, settings.model_dump(mode="json"))
+        assert info["evaluations"] == [list(evaluation) for evaluation in run.evaluations]
+        for side in ("source", "target"):
+            assert (folder / f"vocab.{side}.txt").read_bytes() == (data / f"vocab.{side}.txt").read_bytes()
+
+
+class CrashError(Exception):
+    """What an interruption raises."""
+
+
+class TestResume:
+    @pytest.mark.parametrize("crash_at", [1, 2, 3, 4, 8, 11])
+    def test_a_crash_changes_nothing(self, recipe, trainer, monkeypatch, crash_at):
+        whole, broken = recipe(output="whole", dropout=0.3), recipe(output="broken", dropout=0.3)
+        trainer(whole).run()
+        train_on = Trainer._train_on
+
+        def crash(self, shared, rows):
+            result = train_on(self, shared, rows)
+            if self.step == crash_at:
+                raise CrashError
+            return result
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "_train_on", crash)
+            with pytest.raises(CrashError):
+                trainer(broken).run()
+        trainer(broken).run()
+        assert_same_weights(whole.output, broken.output, 12)
+        for key in ("dev_bleu", "test_bleu", "averaged_test_bleu"):
+            assert metrics(whole.output, key) == metrics(broken.output, key)
+        assert [step for step, _ in metrics(broken.output, "loss")] == [4, 8, 12]
+        assert steps(whole.output) == steps(broken.output)
+
+    def test_a_kill_between_checkpoint_and_mark_loses_no_best(self, recipe, trainer, dev_scores, monkeypatch):
+        dev_scores(1, 9, 2, 3)
+        settings = recipe(max_steps=16, save_every=2, keep_checkpoints=1)
+        mark_best = checkpoint.mark_best
+
+        def crash(run, step):
+            if step == 8:
+                raise CrashError
+            mark_best(run, step)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint, "mark_best", crash)
+            with pytest.raises(CrashError):
+                trainer(settings).run()
+        trainer(settings).run()
+        assert steps(settings.output) == [8, 16]
+        assert checkpoint.model_folder(settings.output).name == "step-000000008"
+
+    def test_metrics_after_the_checkpoint_and_a_line_cut_short_are_dropped(self, recipe, trainer):
+        settings = recipe(max_steps=8)
+        trainer(settings).run()
+        with (settings.output / "metrics.jsonl").open("a") as file:
+            file.write('{"step": 9, "loss": 1.0}\n{"step": 3, "lo')
+        trainer(recipe(max_steps=9)).run()
+        assert [step for step, _ in metrics(settings.output, "loss")] == [4, 8]
+
+    @pytest.mark.parametrize(
+        ("changed", "message"),
+        [
+            ({"head": "softmax"}, "was trained with another head than the recipe says; choose another output folder"),
+            ({"dropout": 0.5}, "was trained with another model than the recipe says"),
+        ],
+    )
+    def test_another_recipe_is_refused(self, recipe, trainer, changed, message):
+        trainer(recipe(max_steps=3)).run()
+        with pytest.raises(ValueError, match=message):
+            trainer(recipe(**changed)).run()
+        assert steps(recipe().output) == [3]
+
+    def test_another_vocabulary_is_refused(self, recipe, trainer):
+        trainer(recipe(max_steps=3)).run()
+        path = checkpoint.step_folder(recipe().output, 3) / "vocab.target.txt"
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join([*lines[:-2], lines[-1], lines[-2]]))
+        with pytest.raises(ValueError, match=r"vocab.target.txt: differs from .*; choose another output folder"):
+            trainer(recipe()).run()
+
+    @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "checkpoint.json"])
+    def test_a_newest_checkpoint_cut_short_is_named_and_can_be_removed(self, recipe, trainer, name):
+        settings = recipe(max_steps=6)
+        trainer(settings).run()
+        path = checkpoint.step_folder(settings.output, 6) / name
+        path.write_bytes(path.read_bytes()[:-5])
+        with pytest.raises(ValueError, match=rf"step-000000006/{name}: damaged or cut short.* remove this one"):
+            trainer(settings).run()
+        for file in path.parent.iterdir():
+            file.unlink()
+        path.parent.rmdir()
+        again = trainer(settings)
+        again.run()
+        assert again.step == 6
+        assert steps(settings.output) == [4, 6]
+
+
+class TestTrouble:
+    def test_full_disk(self, recipe, trainer, monkeypatch):
+        settings = recipe(save_every=2)
+        trainer(recipe(save_every=2, max_steps=2)).run()
+        folder = checkpoint.step_folder(settings.output, 2)
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+        def full(*arguments):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint, "save_file", full)
+            with pytest.raises(OSError, match=r"step-000000004: could not be written .*No space left"):
+                trainer(settings).run()
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+        assert steps(settings.output) == [2]
+        assert not list(settings.output.glob("*.tmp"))
+        trainer(settings).run()
+        assert steps(settings.output)[-1] == 12
+
+    def test_a_loss_that_is_no_number_ends_the_run(self, recipe, trainer, monkeypatch):
+        settings = recipe(save_every=100)
+        monkeypatch.setattr(Trainer, "_train_on", _losing(Trainer._train_on, 3))
+        with pytest.raises(FloatingPointError, match=r"the loss became nan at step 4; lower training.learning_rate"):
+            trainer(settings).run()
+        assert not (settings.output / "metrics.jsonl").exists()
+        assert steps(settings.output) == []
+
+    def test_lost_weights_never_displace_good_ones(self, recipe, trainer, monkeypatch):
+        settings = recipe(save_every=1, keep_checkpoints=1, validate_every=50)
+        monkeypatch.setattr(Trainer, "_train_on", _losing(Trainer._train_on, 3))
+        with pytest.raises(FloatingPointError, match=r"a weight is no longer a finite number at step 3"):
+            trainer(settings).run()
+        assert steps(settings.output) == [2]
+
+    def test_a_signal_saves_and_a_second_run_goes_on(self, recipe, trainer, monkeypatch):
+        whole, broken = recipe(output="whole"), recipe(output="broken")
+        trainer(whole).run()
+        handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        train_on = Trainer._train_on
+
+        def interrupt(self, shared, rows):
+            if self.step == 4:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return train_on(self, shared, rows)
+
+        run = trainer(broken)
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "_train_on", interrupt)
+            run.run()
+        assert (run.was_interrupted, run.step, steps(broken.output)[-1]) == (True, 5, 5)
+        assert handlers == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        trainer(broken).run()
+        assert_same_weights(whole.output, broken.output, 12)
+
+    def test_precision_and_device_that_are_not_there(self, recipe, trainer):
+        with pytest.raises(ValueError, match=r"training.precision: bfloat16 is for GPUs; use float32"):
+            trainer(recipe(precision="bfloat16"))
+        if not torch.cuda.is_available():
+            with pytest.raises(ValueError, match=r"device: cuda was asked for.*; use cpu or auto"):
+                trainer(recipe(device="cuda"))
+
+    def test_a_softmax_larger_than_the_vocabulary(self, recipe, trainer):
+        with pytest.raises(ValueError, match=r"N = 5000 does not fit a vocabulary of 23 words.*choose a smaller N"):
+            trainer(recipe("hybrid-5000"))
+
+
+def _losing(train_on, step):
+    """Training whose weights turn into NaN at a step."""
+
+    def losing(self, shared, rows):
+        if self.step + 1 == step:
+            with torch.no_grad():
+                next(self.model.parameters())[:] = torch.nan
+        return train_on(self, shared, rows)
+
+    return losing

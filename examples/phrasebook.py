@@ -17,11 +17,11 @@ from rich.table import Table
 from trellex import phrasebook
 from trellex.evaluation import token_bleu
 from trellex.evaluation.size import model_size
-from trellex.translator import Translator
 from trellex.text import Corpus, PrepareSettings, prepare
 from trellex.training.display import Display
 from trellex.training.recipe import load_recipe
 from trellex.training.trainer import Trainer
+from trellex.translator import Translator
 
 FOLDER = Path("phrasebook")
 RECIPE = Path(__file__).parent.parent / "recipes" / "phrasebook.yaml"

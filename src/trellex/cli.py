@@ -149,12 +149,13 @@ def translate(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
     batch: Annotated[int, typer.Option(min=1, help="Sentences translated side by side.")] = 64,
     decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
+    tokens: Annotated[bool, typer.Option(help="Print tokens with spaces between instead of text.")] = False,
     as_json: Json = False,
 ) -> None:
     """Translate text line by line. Order and number of lines are kept, empty lines stay empty."""
     with _errors_explained():
-        from trellex.translator import Translator
         from trellex.text.files import atomic_writer, read_lines
+        from trellex.translator import Translator
 
         translator = Translator(model, device, decoding)
 
@@ -166,7 +167,7 @@ def translate(
                 yield from read_lines(Path("/dev/stdin"))
 
         def write(file: Any) -> None:
-            for translation in translator.translate(lines(), batch):
+            for translation in translator.translate(lines(), batch, tokens):
                 text = json.dumps({"translation": translation}, ensure_ascii=False) if as_json else translation
                 file.write(text + "\n")
                 file.flush()
@@ -184,6 +185,7 @@ def evaluate(
     references: Annotated[Path, typer.Argument(help="What they should be, line by line.")],
     language: Annotated[str, typer.Option(help="The language of the text.")] = "en",
     tokenizer: Annotated[str, typer.Option(help="Tokeniser for token BLEU.")] = "whitespace",
+    resamples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for 95 % intervals; 0: none.")] = 1000,
     as_json: Json = False,
 ) -> None:
     """BLEU by sacreBLEU with its signature, and case-insensitive token BLEU as in the paper."""
@@ -197,17 +199,17 @@ def evaluate(
             raise ValueError(f"{references}: no lines to compare with")
         ours, theirs = zip(*pairs, strict=True)
         cut = build_tokenizer(tokenizer, language).tokenize
-        text = text_bleu(ours, theirs, language)
-        tokens = token_bleu([" ".join(cut(line)) for line in ours], [" ".join(cut(line)) for line in theirs])
-        _show(
-            {
-                "BLEU": round(text.score, 2),
-                "signature": text.signature,
-                "token BLEU": round(tokens.score, 2),
-                "token signature": tokens.signature,
-            },
-            as_json,
-        )
+        cut_ours, cut_theirs = ([" ".join(cut(line)) for line in lines] for lines in (ours, theirs))
+        result: dict[str, Any] = {}
+        for name, bleu in (
+            ("BLEU", text_bleu(ours, theirs, language, resamples)),
+            ("token BLEU", token_bleu(cut_ours, cut_theirs, resamples)),
+        ):
+            result[name] = round(bleu.score, 2)
+            if bleu.interval is not None:
+                result[f"{name} ±"] = round(bleu.interval, 2)
+            result[f"{name} signature"] = bleu.signature
+        _show(result, as_json)
 
 
 @app.command(epilog="Example: trellex info runs/phrasebook")

@@ -51,11 +51,14 @@ class Translator:
         checkpoint.load_state(self.model, checkpoint.load_tensors(self.folder, "model"), self.folder)
         self.model.to(choose_device(device)).eval()
 
-    def translate(self, lines: Iterable[str], batch_sentences: int = 64) -> Iterator[str]:
-        """Translations in the order of the lines, a chunk of them in memory at a time; empty lines stay empty."""
+    def translate(self, lines: Iterable[str], batch_sentences: int = 64, tokens: bool = False) -> Iterator[str]:
+        """Translations in the order of the lines, a chunk of them in memory at a time; empty lines stay empty.
+
+        With `tokens` they stay tokenised, with spaces between.
+        """
         remaining = iter(lines)
         while chunk := list(islice(remaining, CHUNK)):
             sources = [self.source_vocabulary.ids(self.source_tokenizer.tokenize(line)) for line in chunk]
             for words in translate_ids(self.model, sources, batch_sentences):
-                tokens = self.target_vocabulary.tokens(np.array(words, np.int64))
-                yield self.target_tokenizer.detokenize(tokens)
+                target = self.target_vocabulary.tokens(np.array(words, np.int64))
+                yield " ".join(target) if tokens else self.target_tokenizer.detokenize(target)

@@ -316,8 +316,8 @@ class TestEvaluate:
         reference = phrasebook / "test.ja"
         told = json.loads(trellex("evaluate", reference, reference, "--language", "ja", "--json").stdout)
         assert (told["BLEU"], told["token BLEU"]) == (100, 100)
-        assert "tok:char" in told["signature"]
-        assert "case:lc" in told["token signature"]
+        assert "tok:char" in told["BLEU signature"]
+        assert "case:lc" in told["token BLEU signature"]
         assert "100.0" in trellex("evaluate", reference, reference).stdout
 
     def test_translations(self, process, trellex, trained, phrasebook, tmp_path):

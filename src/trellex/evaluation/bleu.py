@@ -9,27 +9,31 @@ from sacrebleu.metrics.bleu import BLEU
 
 
 class Bleu(NamedTuple):
-    """A score in percent and the signature that says how it was computed."""
+    """A score in percent and the signature that says how it was computed.
+
+    `interval` is half the width of the 95 % confidence interval, where a bootstrap was asked for.
+    """
 
     score: float
     signature: str
+    interval: float | None = None
 
 
-def text_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str = "en") -> Bleu:
+def text_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str = "en", resamples: int = 0) -> Bleu:
     """BLEU of detokenised text, by sacreBLEU's own tokeniser for the language (characters for Japanese)."""
     tokenizer = {"ja": "char", "zh": "zh", "ko": "char"}.get(language, "13a")
-    return _bleu(BLEU(tokenize=tokenizer), hypotheses, references)
+    return _bleu(BLEU(tokenize=tokenizer), hypotheses, references, resamples)
 
 
-def token_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Bleu:
+def token_bleu(hypotheses: Sequence[str], references: Sequence[str], resamples: int = 0) -> Bleu:
     """Case-insensitive BLEU of lines that are already tokenised, the paper's measure."""
-    return _bleu(BLEU(tokenize="none", lowercase=True, force=True), hypotheses, references)
+    return _bleu(BLEU(tokenize="none", lowercase=True, force=True), hypotheses, references, resamples)
 
 
-def _bleu(metric: BLEU, hypotheses: Sequence[str], references: Sequence[str]) -> Bleu:
+def _bleu(metric: BLEU, hypotheses: Sequence[str], references: Sequence[str], resamples: int) -> Bleu:
     if len(hypotheses) != len(references):
         raise ValueError(f"hypotheses and references differ in number: {len(hypotheses)} and {len(references)} lines")
     if not references:
         raise ValueError("references: there is nothing to compare with: no lines")
-    score = metric.corpus_score(list(hypotheses), [list(references)]).score
-    return Bleu(score, str(metric.get_signature()))
+    result = metric.corpus_score(list(hypotheses), [list(references)], n_bootstrap=resamples or 1)
+    return Bleu(result.score, str(metric.get_signature()), result._ci if resamples else None)

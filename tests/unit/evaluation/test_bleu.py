@@ -67,3 +67,10 @@ class TestErrors:
 
     def test_empty_translations_score_nothing(self, bleu):
         assert bleu(["", ""], ["a b c d", "e"]).score == 0
+
+
+def test_confidence_intervals_on_demand():
+    ours, theirs = ["a b c d e"] * 5 + ["a b x d e"] * 5, ["a b c d e"] * 10
+    assert token_bleu(ours, theirs).interval is None
+    assert 0 < token_bleu(ours, theirs, resamples=200).interval < 50
+    assert token_bleu(theirs, theirs, resamples=200).interval == pytest.approx(0)

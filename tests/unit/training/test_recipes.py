@@ -1,0 +1,20 @@
+"""The recipes that come with the project are valid, and every key of theirs has a comment."""
+
+from pathlib import Path
+
+import pytest
+
+from trellex.training.recipe import Recipe, load_recipe
+
+RECIPES = sorted((Path(__file__).parents[3] / "recipes").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_shipped_recipes(path):
+    load_recipe(path)
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    for line in lines:
+        assert "#" in line or line in ("model:", "training:"), line
+    keys = {line.split(":")[0].strip() for line in lines}
+    sections = (Recipe, Recipe.model_fields["model"].annotation, Recipe.model_fields["training"].annotation)
+    assert keys == {key for section in sections for key in section.model_fields}

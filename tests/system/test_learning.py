@@ -16,7 +16,7 @@ from trellex.training.validation import best_evaluation
 RECIPE = Path(__file__).parents[2] / "recipes" / "phrasebook.yaml"
 
 COPY_BAR = {"softmax": 95, "binary": 80, "hybrid-16": 90, "binary-ec": 90, "hybrid-16-ec": 90}
-PHRASEBOOK_BAR = {"softmax": 94, "binary": 70, "hybrid-256": 85, "binary-ec": 80, "hybrid-256-ec": 90}
+PHRASEBOOK_BAR = {"softmax": 92, "binary": 77, "hybrid-256": 81, "binary-ec": 85, "hybrid-256-ec": 88}
 
 
 def prepared(text: Path, folder: Path) -> Path:
@@ -70,4 +70,6 @@ def phrases(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("head", PHRASEBOOK_BAR)
 def test_phrasebook(phrases, tmp_path, head):
-    assert best_bleu(phrases, tmp_path / "run", head) >= PHRASEBOOK_BAR[head]
+    bleu = best_bleu(phrases, tmp_path / "run", head)
+    print(f"{head}: test BLEU {bleu:.2f}")
+    assert bleu >= PHRASEBOOK_BAR[head]

@@ -218,8 +218,9 @@ class Trainer:
         metrics = self.recipe.output / "metrics.jsonl"
         if newest is not None:
             info = checkpoint.load_info(newest)
-            for part in ("model", "head"):
-                if info["recipe"][part] != self.recipe.model_dump(mode="json")[part]:
+            ours, theirs = (_identity(recipe) for recipe in (self.recipe.model_dump(mode="json"), info["recipe"]))
+            for part, value in ours.items():
+                if theirs[part] != value:
                     raise ValueError(
                         f"{newest}: was trained with another {part} than the recipe says; "
                         "choose another output folder, or the old recipe"
@@ -272,6 +273,12 @@ def build_model(recipe: Recipe, corpus: Corpus) -> TranslationModel:
     """The untrained model of a recipe."""
     head = build_head(recipe.head, hidden_size=recipe.model.hidden_size, vocab=corpus.target_vocabulary)
     return TranslationModel(recipe.model, len(corpus.source_vocabulary), len(corpus.target_vocabulary), head)
+
+
+def _identity(recipe: dict[str, Any]) -> dict[str, Any]:
+    """The parts of a recipe that a run cannot change on its way."""
+    training = {key: recipe["training"][key] for key in ("seed", "batch_sentences", "batch_tokens")}
+    return {"model": recipe["model"], "head": recipe["head"], **training}
 
 
 def _step_of(line: str) -> float:

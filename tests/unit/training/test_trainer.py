@@ -230,6 +230,7 @@ class TestResume:
         [
             ({"head": "softmax"}, "was trained with another head than the recipe says; choose another output folder"),
             ({"dropout": 0.5}, "was trained with another model than the recipe says"),
+            ({"seed": 77}, "was trained with another seed than the recipe says"),
         ],
     )
     def test_another_recipe_is_refused(self, recipe, trainer, changed, message):

@@ -31,7 +31,7 @@ def namespace(values: Array) -> ModuleType:
 
 def as_array(values: Any) -> Array:
     """A tensor as it is; anything else (lists, numbers) as a numpy array."""
-    return values if is_tensor(values) else np.asarray(values)
+    return values if isinstance(values, np.ndarray) or is_tensor(values) else np.asarray(values)
 
 
 def as_count(value: Any, name: str) -> int:

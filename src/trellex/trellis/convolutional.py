@@ -90,7 +90,7 @@ class ConvolutionalCode:
 
         Of equally probable words the one with the lowest number wins.
         """
-        rows, shape, lattice = self._prepare(_detached(probs), "probs", size)
+        rows, shape, lattice = self._prepare(probs, "probs", size)
         bits = _algorithms(rows).viterbi(rows, lattice)
         return bits.reshape(*shape, lattice.num_bits)
 
@@ -100,7 +100,7 @@ class ConvolutionalCode:
         Where there are fewer than k words, the ids end in −1 and the scores in −inf.
         """
         k = as_count(k, "k")
-        rows, shape, lattice = self._prepare(_detached(logits), "logits", size)
+        rows, shape, lattice = self._prepare(logits, "logits", size)
         ids, scores = _algorithms(rows).topk(rows, k, lattice)
         return ids.reshape(*shape, k), scores.reshape(*shape, k)
 
@@ -109,7 +109,7 @@ class ConvolutionalCode:
 
         log P(word) = score(word) − log_partition.
         """
-        rows, shape, lattice = self._prepare(logits, "logits", size)
+        rows, shape, lattice = self._prepare(logits, "logits", size, keep_graph=True)
         if is_tensor(rows) and rows.requires_grad:
             values = _load("gradient").LogPartition.apply(
                 rows, lambda rows: self._log_partition(rows, lattice, size, True)
@@ -120,7 +120,7 @@ class ConvolutionalCode:
 
     def posterior(self, logits: Any, size: Size = None) -> Array:
         """The probability that each redundant bit is 1: the gradient of `log_partition`. logits [.., L] -> [.., L]"""
-        rows, shape, lattice = self._prepare(_detached(logits), "logits", size)
+        rows, shape, lattice = self._prepare(logits, "logits", size)
         return self._log_partition(rows, lattice, size, True)[1].reshape(*shape, -1)
 
     def sample(self, logits: Any, size: Size = None, generator: Any = None) -> Array:
@@ -129,7 +129,7 @@ class ConvolutionalCode:
         Args:
             generator: a `numpy.random.Generator` or a seed for arrays, a `torch.Generator` for tensors
         """
-        rows, shape, lattice = self._prepare(_detached(logits), "logits", size)
+        rows, shape, lattice = self._prepare(logits, "logits", size)
         if is_tensor(rows):
             import torch
 
@@ -170,8 +170,13 @@ class ConvolutionalCode:
                     lightest[state] = np.minimum(lightest[state], (far, weight.min()) if bit else weight)
         return int(lightest[-1, 1])
 
-    def _prepare(self, values: Any, name: str, size: Size) -> tuple[Array, tuple[int, ...], Lattice]:
-        """`values` [.., L] as rows [N, L] of float32 or float64, their leading shape, and the lattice to walk."""
+    def _prepare(
+        self, values: Any, name: str, size: Size, keep_graph: bool = False
+    ) -> tuple[Array, tuple[int, ...], Lattice]:
+        """`values` [.., L] as rows [N, L] of float32 or float64, their leading shape, and the lattice to walk.
+
+        Tensors are cut off from their graph unless that is to be kept.
+        """
         values = as_array(values)
         shape = values.shape
         try:
@@ -183,6 +188,8 @@ class ConvolutionalCode:
         rows = values.reshape(-1, shape[-1])
         if rows.dtype is not _FLOAT64:
             rows = as_floats(rows, name)
+            if is_tensor(rows) and not keep_graph:
+                rows = rows.detach()
         return rows, shape[:-1], lattice_of(self.generators, num_bits, size)
 
     def _log_partition(self, rows: Array, lattice: Lattice, size: Size, with_posterior: bool) -> tuple[Array, Any]:
@@ -215,11 +222,6 @@ def _generator_tensor(generators: tuple[str, ...], num_bits: int, device: Any) -
     import torch
 
     return torch.from_numpy(_generator_matrix(generators, num_bits)).float().to(device)
-
-
-def _detached(values: Any) -> Any:
-    """A tensor cut off from its graph; anything else as it is."""
-    return values.detach() if is_tensor(values) else values
 
 
 def _algorithms(rows: Array) -> Any:

@@ -34,7 +34,7 @@ def _also_for_tensors(algorithm: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(algorithm)
     def on_either(values: Any, *arguments: Any) -> Any:
-        if not is_tensor(values):
+        if isinstance(values, np.ndarray):
             return algorithm(values, *arguments)
         import torch
 

@@ -303,6 +303,14 @@ class TestTranslate:
         assert_error(trellex("translate", trained.run, source, "--decoding", "exakt"), "decoding", "exact")
         assert_error(trellex("translate", trained.run, source, "--device", "gpu"), "device", "cpu or cuda")
 
+    def test_tokens(self, trellex, trained, phrasebook, tmp_path):
+        """Joined, the tokens are the text."""
+        for name, options in (("text", ()), ("tokens", ("--tokens",))):
+            trellex("translate", trained.run, phrasebook / "test.en", "--output", tmp_path / name, *options)
+        text, tokens = ((tmp_path / name).read_text(encoding="utf-8") for name in ("text", "tokens"))
+        assert tokens.replace(" ", "") == text.replace(" ", "")
+        assert tokens.count(" ") > text.count(" ")
+
     def test_a_reader_that_leaves_is_no_error(self, process, trained, phrasebook):
         running = process.start("translate", trained.run, phrasebook / "train.en")
         running.stdout.close()

@@ -117,6 +117,7 @@ def train(
     """Train a model. Interrupted runs go on where they were when the same command is given again."""
     with _errors_explained():
         from trellex.training.display import Display
+        from trellex.training.processes import is_first_process
         from trellex.training.recipe import load_recipe
         from trellex.training.trainer import Trainer
         from trellex.training.validation import averaged_test_bleu, best_evaluation
@@ -229,12 +230,6 @@ def info(
             {"head": head if isinstance(head, str) else json.dumps(head), "step": translator.info["step"], **size},
             as_json,
         )
-
-
-def is_first_process() -> bool:
-    import os
-
-    return os.environ.get("RANK", "0") == "0"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 from trellex.text.vocabulary import EOS
 
 
-class State(Protocol):
-    """Sentences being translated, a row each."""
-
-    def select(self, rows: NDArray[np.int64]) -> Self: ...
-
-
 class Model(Protocol):
-    """What search asks of a model, be it in torch or in the runtime."""
+    """What search asks of a model, be it in torch or in the runtime.
+
+    A state is the model's own; `state.select(rows)` keeps these of its rows, in this order.
+    """
 
     def start(self, sources: Sequence[NDArray[Any]]) -> Any: ...
 

@@ -79,3 +79,8 @@ class Processes:
     def leave(self) -> None:
         if self.count > 1:
             dist.destroy_process_group()
+
+
+def is_first_process() -> bool:
+    """Whether this process is the one that talks; known before it has met the others."""
+    return os.environ.get("RANK", "0") == "0"

@@ -52,7 +52,8 @@ def _show(result: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(result, ensure_ascii=False))
         return
-    table = Table(show_header=False, box=None)
+    table = Table("", "", show_header=False, box=None)
+    table.columns[1].overflow = "fold"
     for key, value in result.items():
         table.add_row(key, f"{value:,}" if isinstance(value, int) else escape(str(value)))
     Console().print(table)

@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo word test test-slow lint types unit bench-trellis clean
+.PHONY: help demo word test test-slow lint types unit bench-trellis bench-heads clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ test-slow: $(READY)  ## the longer trainings
 
 bench-trellis: $(READY)  ## time of the trellis algorithms, CPU and GPU
 	$(BIN)/python benchmarks/trellis.py
+
+bench-heads: $(READY)  ## time and memory of the output layers against the size of the vocabulary
+	$(BIN)/python benchmarks/heads.py
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

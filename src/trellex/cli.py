@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -108,7 +109,9 @@ def prepare(
 @app.command(epilog="Example: trellex train recipes/phrasebook.yaml --head binary-ec --output runs/binary-ec")
 def train(
     recipe: Annotated[Path, typer.Argument(help="A YAML file; see the recipes folder.")],
-    head: Annotated[str | None, typer.Option(help="Another output layer than the recipe's.")] = None,
+    head: Annotated[
+        str | None, typer.Option(help="Another output layer than the recipe's: a name, or '{type: …}'.")
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="Another output folder than the recipe's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed than the recipe's.")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Another number of batches than the recipe's.")] = None,
@@ -143,22 +146,31 @@ def train(
             raise typer.Exit(130)
 
 
-@app.command(epilog="Example: echo 'where is the station ?' | trellex translate runs/phrasebook")
+@app.command(epilog="Examples: echo 'where is the station ?' | trellex translate runs/phrasebook --beam 5. Several "
+             "with scores: trellex translate runs/phrasebook test.en --beam 5 --nbest 3")  # fmt: skip
 def translate(
     model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
     files: Annotated[list[Path] | None, typer.Argument(help="Text to translate; stdin unless given.")] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of stdout.")] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses a sentence; 1 is greedy search.")] = 1,
+    nbest: Annotated[int, typer.Option(min=1, help="Translations of each sentence; more than 1 as JSON lines.")] = 1,
+    length_penalty: Annotated[float, typer.Option(min=0, help="α: rank by log P / words^α.")] = 1.0,
+    sample: Annotated[bool, typer.Option(help="Draw translations at random; --nbest says how many.")] = False,
+    temperature: Annotated[float, typer.Option(help="Below 1 sampling prefers probable words more.")] = 1.0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Sample the same again: same seed, text and batch.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
     batch: Annotated[int, typer.Option(min=1, help="Sentences translated side by side.")] = 64,
     decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
     tokens: Annotated[bool, typer.Option(help="Print tokens with spaces between instead of text.")] = False,
-    as_json: Json = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines, with the score of every token.")] = False,
 ) -> None:
     """Translate text line by line. Order and number of lines are kept, empty lines stay empty."""
     with _errors_explained():
+        from trellex.search import SearchSettings
         from trellex.text.files import atomic_writer, read_lines
         from trellex.translator import Translator
 
+        settings = SearchSettings(beam, nbest, length_penalty, sample, temperature)
         translator = Translator(model, device, decoding)
 
         def lines() -> Iterator[str]:
@@ -169,9 +181,13 @@ def translate(
                 yield from read_lines(Path("/dev/stdin"))
 
         def write(file: Any) -> None:
-            for translation in translator.translate(lines(), batch, tokens):
-                text = json.dumps({"translation": translation}, ensure_ascii=False) if as_json else translation
-                file.write(text + "\n")
+            for found in translator.search(lines(), settings, batch, seed):
+                texts = [" ".join(each.tokens) if tokens else each.text for each in found]
+                line = texts[0] if texts else ""
+                if as_json or nbest > 1:
+                    details = [_scores(each) | {"translation": text} for each, text in zip(found, texts, strict=True)]
+                    line = json.dumps({"translation": line, "nbest": details}, ensure_ascii=False)
+                file.write(line + "\n")
                 file.flush()
 
         if output is None:
@@ -179,6 +195,75 @@ def translate(
         else:
             with atomic_writer(output) as file:
                 write(file)
+
+
+def _scores(translation: Any) -> dict[str, Any]:
+    """What JSON tells of a translation: log-probabilities of its tokens, the end of the sentence among them."""
+    ended = len(translation.log_probs) > len(translation.tokens)
+    return {
+        "score": round(translation.score, 6),
+        "log_prob": round(sum(translation.log_probs), 6),
+        "tokens": translation.tokens + ["</s>"] * ended,
+        "log_probs": [round(log_prob, 6) for log_prob in translation.log_probs],
+    }
+
+
+@app.command(epilog="Example: trellex score runs/phrasebook test.en test.ja --calibration")
+def score(
+    model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
+    sources: Annotated[Path, typer.Argument(help="Sentences, one a line.")],
+    translations: Annotated[Path, typer.Argument(help="Their translations, line by line.")],
+    output: Annotated[Path | None, typer.Option(help="Write the scores of every line here, as JSON lines.")] = None,
+    calibration: Annotated[bool, typer.Option(help="Tell how often a word of probability p is right.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
+    batch: Annotated[int, typer.Option(min=1, help="Sentences scored side by side.")] = 64,
+    as_json: Json = False,
+) -> None:
+    """Log-probability and perplexity of given translations, the end of each sentence included.
+
+    Probabilities sum to 1 over the vocabulary whatever the output layer is, so they compare across output layers for
+    as long as the vocabulary is the same. Unknown words count as the word <unk>.
+    """
+    with _errors_explained():
+        from contextlib import nullcontext
+
+        from trellex.evaluation import Calibration
+        from trellex.text.files import atomic_writer, read_pairs
+        from trellex.translator import Translator
+
+        translator = Translator(model, device)
+        table = Calibration()
+
+        def observe(state: Any, words: Any) -> None:
+            best, log_probs = translator.model.topk(state, 1)
+            table.add(best[:, 0], log_probs[:, 0], words)
+
+        scored, skipped = [], 0
+        pairs = read_pairs(sources, translations)
+        with nullcontext() if output is None else atomic_writer(output) as file:
+            for each in translator.score(pairs, batch, observe if calibration else None):
+                skipped += each is None
+                if each is not None:
+                    scored.append(each)
+                if file is not None:
+                    file.write(json.dumps(None if each is None else _scores(each), ensure_ascii=False) + "\n")
+        if not scored:
+            raise ValueError(f"{sources}: no sentences to score")
+        tokens, total = sum(len(each.log_probs) for each in scored), sum(sum(each.log_probs) for each in scored)
+        result: dict[str, Any] = {"sentences": len(scored), "tokens": tokens}
+        if skipped:
+            result["skipped for an empty source"] = skipped
+        result |= {
+            "unknown tokens": sum(each.tokens.count("<unk>") for each in scored),
+            "log-probability": round(total, 3),
+            "perplexity": round(math.exp(-total / tokens), 4),
+        }
+        if calibration:
+            result["calibration error"] = round(table.error(), 4)
+            for band in table.bands():
+                name = f"probability {band.low:.1f}–{band.high:.1f}"
+                result[name] = f"mean {band.probability:.3f}, right {band.right:.3f}, {band.words:,} words"
+        _show(result, as_json)
 
 
 @app.command(epilog="Example: trellex evaluate translations.ja test.ja --language ja --tokenizer mecab")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from trellex.codes import Code
-from trellex.heads.bits import BitLayer, check_decoding
-from trellex.heads.head import Cost, Head, linear_cost
-from trellex.trellis import ConvolutionalCode
+from trellex.heads.bits import BitLayer
+from trellex.heads.head import Cost, Head
 
 UNK = 0
 
@@ -17,44 +16,31 @@ UNK = 0
 class BinaryHead(Head):
     """Predicts the redundant bits of a word's code: O(H log V) time and memory.
 
+    In the paper's decoding `topk` for k = 1 takes the best bit array, and UNK if it belongs to no word.
+
     Args:
-        hidden_size: H
-        code: word ↔ bits
-        ecc: bits ↔ redundant bits; `IdentityCode` for the paper's Binary, a convolutional code for Binary-EC
-        loss: see `BitLayer`
-        decoding: "paper": `topk` for k = 1 takes the best bit array, UNK if it belongs to no word; "exact": always
-            the best among real words
+        bits: the layer that predicts the bits of all words
         options: see `Head`
     """
 
-    def __init__(
-        self,
-        hidden_size: int,
-        code: Code,
-        ecc: ConvolutionalCode,
-        *,
-        loss: str = "squared",
-        decoding: str = "paper",
-        **options: Any,
-    ) -> None:
-        super().__init__(hidden_size, code.vocab_size, **options)
-        self.bits = BitLayer(hidden_size, code, ecc, loss)
-        self.decoding = check_decoding(decoding)
+    def __init__(self, bits: BitLayer, **options: Any) -> None:
+        super().__init__(bits.hidden_size, bits.code.vocab_size, **options)
+        self.bits = bits.check_smoothing(self.label_smoothing)
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
-        return self.bits.loss(h, target)
+        return self.bits.loss(h, target, self.label_smoothing)
 
-    def log_prob(self, h: Tensor, words: Tensor) -> Tensor:
+    def _log_prob(self, h: Tensor, words: Tensor) -> Tensor:
         return self.bits.log_prob(h, words)
 
-    def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        if self.decoding == "paper" and k == 1:
+    def _topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        if self.bits.decoding == "paper" and k == 1:
             words = self.bits.decode(h).clamp(min=UNK)
-            return words[:, None], self.log_prob(h, words)[:, None]
+            return words[:, None], self.bits.log_prob(h, words)[:, None]
         return self.bits.topk(h, k)
 
-    def sample(self, h: Tensor, temperature: float = 1.0) -> Tensor:
-        return self.bits.sample(h, temperature)
+    def _sample(self, h: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
+        return self.bits.sample(h, temperature, generator)
 
     def cost(self) -> Cost:
-        return linear_cost(self.bits.linear, bits=self.bits.linear.out_features)
+        return self.bits.cost()

@@ -9,20 +9,19 @@ from typing import Any
 
 from trellex.codes import Code, FrequencyCode, HuffmanCode, RandomCode
 from trellex.heads.binary import BinaryHead
+from trellex.heads.bits import BitLayer
 from trellex.heads.head import Head
 from trellex.heads.hybrid import HybridHead
 from trellex.heads.softmax import SoftmaxHead
-from trellex.trellis import ConvolutionalCode, IdentityCode
+from trellex.trellis import ConvolutionalCode, IdentityCode, between
 
 CODES = ("frequency", "random", "huffman")
-COMMON = ("ignore_index", "reduction")
+COMMON = ("ignore_index", "reduction", "label_smoothing")
+BITS = ("code", "seed", "loss", "decoding", "generators", "mixtures", "hidden_layer")
 OPTIONS = {
     "softmax": COMMON,
-    "binary": (*COMMON, "code", "seed", "loss", "decoding", "generators"),
-    "hybrid": (
-        *(*COMMON, "code", "seed", "loss", "decoding", "generators"),
-        *("numbering", "softmax_weight", "bits_weight"),
-    ),
+    "binary": (*COMMON, *BITS),
+    "hybrid": (*COMMON, *BITS, "numbering", "softmax_weight", "bits_weight"),
 }
 
 
@@ -31,10 +30,17 @@ def build_head(spec: str | Mapping[str, Any], *, hidden_size: int, vocab: Any) -
 
     Args:
         spec: "softmax", "binary", "binary-ec", "hybrid-N" or "hybrid-N-ec"; or a mapping with that as its "type" and
-            any of the options: "code" (frequency, random with a "seed", huffman), "loss" (squared, cross_entropy,
-            trellis), "decoding" (paper, exact), "generators" of the error-correcting code; for hybrids "numbering"
-            (paper: the code spans the whole vocabulary; rare: the rare words alone), "softmax_weight" and
-            "bits_weight" (λ_H and λ_B); and "ignore_index" and "reduction" of the loss
+            any of these options:
+            "loss": squared (as in the paper), cross_entropy, or trellis: −log P, normalised over exactly the words
+            "mixtures": K sets of bits instead of one; their loss is trellis
+            "hidden_layer": the size of a hidden layer before the bits; none unless given
+            "code": frequency, random (with a "seed") or huffman
+            "generators" of the error-correcting code
+            "decoding": exact, always the most probable word; or paper, in which bits may spell no word, hence UNK
+            "numbering", for hybrids: paper, the code spans the whole vocabulary, or rare, the rare words alone;
+            paper by default for the frequency code and the paper's losses, rare otherwise
+            "softmax_weight" and "bits_weight", for hybrids: λ_H and λ_B
+            "label_smoothing", "ignore_index" and "reduction" of the loss
         hidden_size: H
         vocab: the vocabulary's size, or a vocabulary with counts
     """
@@ -61,16 +67,25 @@ def build_head(spec: str | Mapping[str, Any], *, hidden_size: int, vocab: Any) -
     else:
         ecc = ConvolutionalCode() if generators is None else ConvolutionalCode(generators)
     code_name, seed = options.pop("code", "frequency"), options.pop("seed", 0)
+    layer = {key: options.pop(key) for key in ("loss", "decoding", "mixtures", "hidden_layer") if key in options}
     if family == "binary":
-        return BinaryHead(hidden_size, _code(code_name, vocab, 0, seed), ecc, **options)
+        return BinaryHead(BitLayer(hidden_size, _code(code_name, vocab, 0, seed), ecc, **layer), **options)
 
-    numbering = options.pop("numbering", "paper" if code_name == "frequency" else "rare")
+    softmax_size = int(match[5])
+    if not 2 <= softmax_size < vocab_size:
+        raise ValueError(
+            f"type: N = {softmax_size} does not fit a vocabulary of {vocab_size} words: "
+            "it must be at least 2 and leave at least 2 rare words; choose a smaller N or plain softmax"
+        )
+    first_rare = softmax_size - 1
+    as_paper = code_name == "frequency" and layer.get("loss") != "trellis" and layer.get("mixtures", 1) == 1
+    numbering = options.pop("numbering", "paper" if as_paper else "rare")
     if numbering not in ("paper", "rare") or (numbering == "paper" and code_name != "frequency"):
         raise ValueError(f"numbering: expected rare, or paper with the frequency code, got {numbering!r}")
-    softmax_size = int(match[5])
-    fits = 2 <= softmax_size < vocab_size
-    code = _code(code_name, vocab, softmax_size - 1, seed) if numbering == "rare" and fits else None
-    return HybridHead(hidden_size, vocab_size, softmax_size, ecc, code=code, **options)
+    code = _code(code_name, vocab, 0 if numbering == "paper" else first_rare, seed)
+    rare = between(first_rare, vocab_size, code.num_bits) if numbering == "paper" else None
+    bits = BitLayer(hidden_size, code, ecc, restriction=rare, **layer)
+    return HybridHead(vocab_size, softmax_size, bits, **options)
 
 
 def _code(name: str, vocab: Any, first: int, seed: int) -> Code:

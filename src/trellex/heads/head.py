@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,10 @@ class Cost:
     parameters: int
     multiply_adds: int
 
+    def __add__(self, other: Cost) -> Cost:
+        """What two layers take together."""
+        return Cost(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
 
 class Head(nn.Module, ABC):
     """An output layer over V words.
@@ -36,60 +41,102 @@ class Head(nn.Module, ABC):
         vocab_size: V; ids are sorted by frequency, as those of `Vocabulary` are
         ignore_index: targets with this id cost nothing
         reduction: "none" for a value a token, or "mean" over the tokens that are not ignored, or "sum"
+        label_smoothing: the share of the loss that is the mean over all words instead of the target's alone
 
     Shape:
-        h [T, H], target and words [T]
+        h [.., H], target and words [..]; inside, T rows: h [T, H], target and words [T]
     """
 
-    def __init__(self, hidden_size: int, vocab_size: int, *, ignore_index: int = -100, reduction: str = "none") -> None:
+    def __init__(
+        self,
+        hidden_size: int,
+        vocab_size: int,
+        *,
+        ignore_index: int = -100,
+        reduction: str = "none",
+        label_smoothing: float = 0.0,
+    ) -> None:
         super().__init__()
         if reduction not in REDUCTIONS:
             raise ValueError(f"reduction: expected one of {', '.join(REDUCTIONS)}, got {reduction!r}")
+        if not isinstance(label_smoothing, (int, float)) or not 0 <= label_smoothing < 1:
+            raise ValueError(f"label_smoothing: expected a share of at least 0 and below 1, got {label_smoothing!r}")
         self.hidden_size = hidden_size
         self.vocab_size = vocab_size
         self.ignore_index = ignore_index
         self.reduction = reduction
+        self.label_smoothing = label_smoothing
 
     def loss(self, h: Tensor, target: Tensor) -> Tensor:
-        """What training minimises. h [T, H], target [T] -> [T], or a single number after reduction"""
-        counted = target != self.ignore_index
-        values = self._loss(h, target.where(counted, 0)).where(counted, 0.0)
+        """What training minimises. h [.., H], target [..] -> [..], or a single number after reduction"""
+        rows, counted = h.reshape(-1, self.hidden_size), (target != self.ignore_index).reshape(-1)
+        values = on_rows(self._loss, counted, rows, target.reshape(-1))
         if self.reduction == "none":
-            return values
+            return values.view(target.shape)
         return values.sum() if self.reduction == "sum" else values.sum() / counted.sum()
+
+    forward = loss
+
+    def log_prob(self, h: Tensor, words: Tensor) -> Tensor:
+        """log P(word | h), which sums to 1 over the vocabulary. h [.., H], words [..] -> [..]"""
+        return self._log_prob(h.reshape(-1, self.hidden_size), words.reshape(-1)).view(words.shape)
+
+    def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """The k most probable words, best first. h [.., H] -> words, log_probs [.., k]
+
+        Where there are fewer than k, words end in −1 and log_probs in −inf.
+        """
+        words, log_probs = self._topk(h.reshape(-1, self.hidden_size), k)
+        shape = (*h.shape[:-1], k)
+        return words.view(shape), log_probs.view(shape)
+
+    def sample(self, h: Tensor, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
+        """Words drawn with probabilities in proportion to P^(1 / temperature). h [.., H] -> words [..]"""
+        if not temperature > 0:
+            raise ValueError(f"temperature: expected a number above 0, got {temperature}; for the best word use topk")
+        return self._sample(h.reshape(-1, self.hidden_size), temperature, generator).view(h.shape[:-1])
 
     @abstractmethod
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         """h [T, H], target [T] of real words -> [T]"""
 
     @abstractmethod
-    def log_prob(self, h: Tensor, words: Tensor) -> Tensor:
-        """log P(word | h), which sums to 1 over the vocabulary. h [T, H], words [T] -> [T]"""
+    def _log_prob(self, h: Tensor, words: Tensor) -> Tensor:
+        """h [T, H], words [T] -> [T]"""
 
     @abstractmethod
-    def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """The k most probable words, best first. h [T, H] -> words, log_probs [T, k]
-
-        Where there are fewer than k, words end in −1 and log_probs in −inf.
-        """
+    def _topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """h [T, H] -> words, log_probs [T, k]"""
 
     @abstractmethod
-    def sample(self, h: Tensor, temperature: float = 1.0) -> Tensor:
-        """A word drawn for every row. h [T, H] -> words [T]"""
+    def _sample(self, h: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
+        """h [T, H] -> words [T]"""
 
     @abstractmethod
     def cost(self) -> Cost:
         """Outputs, bits, parameters and multiply-adds of this layer."""
 
 
-def linear_cost(*layers: nn.Linear, bits: int = 0) -> Cost:
-    """The cost of layers side by side on the hidden state."""
+def linear_cost(layer: nn.Linear, *, is_output: bool = True, is_bits: bool = False) -> Cost:
+    """The cost of one linear layer, whose outputs count as those of the whole unless other layers follow."""
     return Cost(
-        outputs=sum(layer.out_features for layer in layers),
-        bits=bits,
-        parameters=sum(parameter.numel() for layer in layers for parameter in layer.parameters()),
-        multiply_adds=sum(layer.in_features * layer.out_features for layer in layers),
+        outputs=layer.out_features if is_output else 0,
+        bits=layer.out_features if is_bits else 0,
+        parameters=sum(parameter.numel() for parameter in layer.parameters()),
+        multiply_adds=layer.in_features * layer.out_features,
     )
+
+
+def on_rows(loss: Callable[[Tensor, Tensor], Tensor], chosen: Tensor, h: Tensor, words: Tensor) -> Tensor:
+    """The loss of the chosen rows, 0 elsewhere. chosen [T], h [T, H], words [T] -> [T]
+
+    On an accelerator it is computed for all rows, because to count the chosen ones would wait for the device.
+    """
+    if h.device.type != "cpu":
+        return loss(h, words.where(chosen, 0)).where(chosen, 0.0)
+    rows = chosen.nonzero()[:, 0]
+    values = loss(h[rows], words[rows])
+    return values.new_zeros(len(h)).index_copy(0, rows, values)
 
 
 def at_least_single(values: Tensor) -> Tensor:

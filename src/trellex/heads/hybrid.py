@@ -7,11 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trellex.codes import Code, FrequencyCode
 from trellex.heads.binary import UNK
-from trellex.heads.bits import BitLayer, check_decoding
-from trellex.heads.head import Cost, Head, at_least_single, linear_cost, padded_topk
-from trellex.trellis import ConvolutionalCode, between
+from trellex.heads.bits import BitLayer
+from trellex.heads.head import Cost, Head, at_least_single, linear_cost, on_rows, padded_topk
 
 
 class HybridHead(Head):
@@ -19,52 +17,36 @@ class HybridHead(Head):
 
     P(w) is the softmax's for a frequent word, and P(OTHER) · P(w | bits) for a rare one: O(H (N + log V)).
 
+    In the paper's decoding `topk` for k = 1 first decides between OTHER and the frequent words, then takes the best bit
+    array, and UNK if it belongs to no word.
+
     Args:
-        hidden_size: H
         vocab_size: V
         softmax_size: N, OTHER included
-        ecc: bits ↔ redundant bits of rare words
-        code: a code of the V − N + 1 rare words, numbered from 0; None: as in the paper, the frequency code of the
-            whole vocabulary, in which the frequent words' arrays go unused
-        loss: see `BitLayer`
+        bits: the layer that predicts the bits of rare words; its code is either one of the V − N + 1 rare words,
+            numbered from 0, or, as in the paper, one of the whole vocabulary, restricted to them
         softmax_weight, bits_weight: λ_H and λ_B, the weights of the two losses
-        decoding: "paper": `topk` for k = 1 first decides between OTHER and the frequent words, then takes the best
-            bit array, UNK if it belongs to no word; "exact": the most probable word of all
         options: see `Head`
     """
 
     def __init__(
         self,
-        hidden_size: int,
         vocab_size: int,
         softmax_size: int,
-        ecc: ConvolutionalCode,
+        bits: BitLayer,
         *,
-        code: Code | None = None,
-        loss: str = "squared",
         softmax_weight: float = 1.0,
         bits_weight: float = 1.0,
-        decoding: str = "paper",
         **options: Any,
     ) -> None:
-        super().__init__(hidden_size, vocab_size, **options)
-        if not 2 <= softmax_size < vocab_size:
-            raise ValueError(
-                f"softmax_size: N = {softmax_size} does not fit a vocabulary of {vocab_size} words: "
-                "it must be at least 2 and leave at least 2 rare words; choose a smaller N or plain softmax"
-            )
+        super().__init__(bits.hidden_size, vocab_size, **options)
         self.other = softmax_size - 1  # the marker's place in the softmax, and the id of the first rare word
-        self.softmax = nn.Linear(hidden_size, softmax_size)
-        if code is None:
-            paper_code = FrequencyCode(vocab_size)
-            rare = between(self.other, vocab_size, paper_code.num_bits)
-            self.bits, self.offset = BitLayer(hidden_size, paper_code, ecc, loss, rare), 0
-        else:
-            if code.vocab_size != vocab_size - self.other:
-                raise ValueError(f"code: expected {vocab_size - self.other} rare words, got {code.vocab_size}")
-            self.bits, self.offset = BitLayer(hidden_size, code, ecc, loss), self.other
+        self.softmax = nn.Linear(bits.hidden_size, softmax_size)
+        self.bits = bits.check_smoothing(self.label_smoothing)
+        self.offset = vocab_size - bits.code.vocab_size
+        if self.offset not in (0, self.other):
+            raise ValueError(f"bits: expected a code of {vocab_size - self.other} rare words, got {bits.code}")
         self.softmax_weight, self.bits_weight = softmax_weight, bits_weight
-        self.decoding = check_decoding(decoding)
 
     def _log_softmax(self, h: Tensor) -> Tensor:
         """h [T, H] -> [T, N]"""
@@ -77,24 +59,38 @@ class HybridHead(Head):
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         place, rare, rare_word = self._two_parts(target)
-        softmax_loss = -self._log_softmax(h).gather(-1, place[:, None])[:, 0]
-        return self.softmax_weight * softmax_loss + self.bits_weight * self.bits.loss(h, rare_word).where(rare, 0.0)
+        log_softmax = self._log_softmax(h)
+        softmax_loss = -log_softmax.gather(-1, place[:, None])[:, 0]
+        if self.label_smoothing:
+            return self._smoothed(h, log_softmax, softmax_loss, rare, rare_word)
+        return self.softmax_weight * softmax_loss + self.bits_weight * on_rows(self.bits.loss, rare, h, rare_word)
 
-    def log_prob(self, h: Tensor, words: Tensor) -> Tensor:
-        return self._log_prob(self._log_softmax(h), h, words)
+    def _smoothed(
+        self, h: Tensor, log_softmax: Tensor, softmax_loss: Tensor, rare: Tensor, rare_word: Tensor
+    ) -> Tensor:
+        """(1 − ε) of the target's loss and ε of the mean over all words, of which a share r is rare. -> [T]"""
+        epsilon, rare_share = self.label_smoothing, 1 - self.other / self.vocab_size
+        mean = -(log_softmax[:, : self.other].sum(-1) / self.vocab_size + rare_share * log_softmax[:, self.other])
+        of_mean = epsilon * rare_share  # how much of the bits' loss goes to the mean over the rare words, in any row
+        weight = (1 - epsilon) * rare.to(log_softmax.dtype) + of_mean
+        bits_loss = weight * self.bits.loss(h, rare_word, of_mean / weight)
+        return self.softmax_weight * torch.lerp(softmax_loss, mean, epsilon) + self.bits_weight * bits_loss
 
-    def _log_prob(self, log_softmax: Tensor, h: Tensor, words: Tensor) -> Tensor:
+    def _log_prob(self, h: Tensor, words: Tensor) -> Tensor:
+        return self._joined(self._log_softmax(h), h, words)
+
+    def _joined(self, log_softmax: Tensor, h: Tensor, words: Tensor) -> Tensor:
         """log_softmax [T, N], h [T, H], words [T] -> [T]"""
         place, rare, rare_word = self._two_parts(words)
         frequent = log_softmax.gather(-1, place[:, None])[:, 0]
         return frequent + self.bits.log_prob(h, rare_word).where(rare, 0.0)
 
-    def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    def _topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
         log_softmax = self._log_softmax(h)
-        if self.decoding == "paper" and k == 1:
+        if self.bits.decoding == "paper" and k == 1:
             place = log_softmax.argmax(-1)
             words = self._to_vocabulary(self.bits.decode(h)).clamp(min=UNK).where(place == self.other, place)
-            return words[:, None], self._log_prob(log_softmax, h, words)[:, None]
+            return words[:, None], self._joined(log_softmax, h, words)[:, None]
         rare_words, rare_log_probs = self.bits.topk(h, k)
         frequent_words = torch.arange(self.other, device=h.device).expand(len(h), -1)
         words = torch.cat([frequent_words, self._to_vocabulary(rare_words)], -1)
@@ -105,12 +101,13 @@ class HybridHead(Head):
         """From the bits' numbering to that of the vocabulary; −1 stays."""
         return (rare_words + self.offset).where(rare_words >= 0, -1)
 
-    def sample(self, h: Tensor, temperature: float = 1.0) -> Tensor:
+    def _sample(self, h: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
         logits = at_least_single(self.softmax(h)) / temperature
         if temperature != 1.0:  # OTHER stands for all rare words: weigh it by their tempered sum
             logits[:, self.other] += self.bits.log_mass(h, temperature)
-        place = torch.multinomial(logits.softmax(-1), 1)[:, 0]
-        return self._to_vocabulary(self.bits.sample(h, temperature)).where(place == self.other, place)
+        place = torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0]
+        rare_word = self._to_vocabulary(self.bits.sample(h, temperature, generator))
+        return rare_word.where(place == self.other, place)
 
     def cost(self) -> Cost:
-        return linear_cost(self.softmax, self.bits.linear, bits=self.bits.linear.out_features)
+        return linear_cost(self.softmax) + self.bits.cost()

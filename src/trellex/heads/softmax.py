@@ -18,19 +18,23 @@ class SoftmaxHead(Head):
         self.linear = nn.Linear(hidden_size, vocab_size)
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
-        return nn.functional.cross_entropy(at_least_single(self.linear(h)), target, reduction="none")
+        return self._cross_entropy(h, target, self.label_smoothing)
 
-    def log_prob(self, h: Tensor, words: Tensor) -> Tensor:
-        return -self._loss(h, words)
+    def _cross_entropy(self, h: Tensor, words: Tensor, smoothing: float) -> Tensor:
+        logits = at_least_single(self.linear(h))
+        return nn.functional.cross_entropy(logits, words, reduction="none", label_smoothing=smoothing)
 
-    def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    def _log_prob(self, h: Tensor, words: Tensor) -> Tensor:
+        return -self._cross_entropy(h, words, 0.0)
+
+    def _topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
         log_probs = at_least_single(self.linear(h)).log_softmax(-1)
         every = torch.arange(self.vocab_size, device=h.device).expand_as(log_probs)
         return padded_topk(log_probs, every, k)
 
-    def sample(self, h: Tensor, temperature: float = 1.0) -> Tensor:
+    def _sample(self, h: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
         probs = (at_least_single(self.linear(h)) / temperature).softmax(-1)
-        return torch.multinomial(probs, 1)[:, 0]
+        return torch.multinomial(probs, 1, generator=generator)[:, 0]
 
     def cost(self) -> Cost:
         return linear_cost(self.linear)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,6 +79,16 @@ class TranslationModel(nn.Module):
         hidden, _ = self.decoder(target_in, state, memory)
         return self.head.loss(hidden.flatten(0, 1), target_out.flatten()).view(target_out.shape)
 
+    @contextmanager
+    def inference(self) -> Iterator[None]:
+        """Without dropout and gradients: what search should run in."""
+        training, _ = self.training, self.eval()
+        try:
+            with torch.inference_mode():
+                yield
+        finally:
+            self.train(training)
+
     def start(self, sources: Sequence[NDArray[Any]]) -> SearchState:
         """Read source sentences and the first BOS. sources: ids of each -> state of N rows"""
         lengths = torch.tensor([len(source) for source in sources])
@@ -96,6 +107,16 @@ class TranslationModel(nn.Module):
         """The k best next words of every row. -> words, log_probs [N, k]"""
         words, log_probs = self.head.topk(state.hidden, k)
         return words.cpu().numpy(), log_probs.float().cpu().numpy()
+
+    def log_prob(self, state: SearchState, words: NDArray[np.int64]) -> NDArray[Any]:
+        """log P of a next word for every row. words [N] -> [N]"""
+        log_probs = self.head.log_prob(state.hidden, torch.from_numpy(words).to(self.device))
+        return log_probs.float().cpu().numpy()
+
+    def sample(self, state: SearchState, temperature: float, random: np.random.Generator) -> NDArray[np.int64]:
+        """A next word drawn for every row. -> [N]"""
+        generator = torch.Generator(self.device).manual_seed(int(random.integers(1 << 62)))
+        return self.head.sample(state.hidden, temperature, generator).cpu().numpy()
 
     def _encode(self, source: Tensor, lengths: Tensor) -> tuple[Memory, DecoderState]:
         states, summary = self.encoder(source, lengths)

@@ -1,5 +1,9 @@
-"""Search: from a model's three calls, `start`, `step` and `topk`, to translations. Knows no torch."""
+"""Search: from a model's calls `start`, `step`, `topk`, `log_prob` and `sample` to translations. Knows no torch."""
 
-from trellex.search.greedy import greedy, length_limit
+from trellex.search.beam_search import beam, greedy
+from trellex.search.loop import Hypothesis, Model, length_limit
+from trellex.search.sampling import sample
+from trellex.search.scoring import score
+from trellex.search.settings import SearchSettings, in_batches
 
-__all__ = ["greedy", "length_limit"]
+__all__ = ["Hypothesis", "Model", "SearchSettings", "beam", "greedy", "in_batches", "length_limit", "sample", "score"]

@@ -62,7 +62,10 @@ def load_recipe(
     seed: int | None = None,
     max_steps: int | None = None,
 ) -> Recipe:
-    """Read a recipe, with some of its keys replaced. Its folders are relative to where the command runs."""
+    """Read a recipe, with some of its keys replaced. Its folders are relative to where the command runs.
+
+    `head` is a name or a mapping in YAML, such as {type: binary-ec, loss: trellis}.
+    """
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such recipe")
     try:
@@ -74,11 +77,18 @@ def load_recipe(
     training = data.get("training") or {}
     if isinstance(training, dict):
         data["training"] = training | _given(seed=seed, max_steps=max_steps)
-    data |= _given(head=head, output=output)
+    data |= _given(head=_head(head), output=output)
     try:
         return Recipe.model_validate(data)
     except ValidationError as error:
         raise ValueError(f"{path}: " + "; ".join(_explain(Recipe, problem) for problem in error.errors())) from None
+
+
+def _head(text: str | None) -> Any:
+    try:
+        return None if text is None else yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"head: expected a name or a mapping, such as {{type: binary-ec}}, got {text!r}") from error
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from trellex.evaluation import token_bleu
 from trellex.nmt import TranslationModel
-from trellex.search import greedy
+from trellex.search import greedy, in_batches
 from trellex.text.corpus import ParallelIds
 from trellex.text.vocabulary import Vocabulary
 
@@ -30,16 +29,9 @@ def translate_ids(
     model: TranslationModel, sources: Sequence[NDArray[Any]], batch_sentences: int = 256
 ) -> list[list[int]]:
     """Greedy translations in the order of the sources; empty ones stay empty."""
-    translations: list[list[int]] = [[] for _ in sources]
-    order = sorted((row for row in range(len(sources)) if len(sources[row])), key=lambda row: len(sources[row]))
-    training, _ = model.training, model.eval()
-    with torch.inference_mode():
-        for first in range(0, len(order), batch_sentences):
-            rows = order[first : first + batch_sentences]
-            for row, words in zip(rows, greedy(model, [sources[row] for row in rows]), strict=True):
-                translations[row] = words
-    model.train(training)
-    return translations
+    with model.inference():
+        found = in_batches(lambda batch: greedy(model, batch), batch_sentences, sources)
+    return [best.words if best else [] for best in found]
 
 
 def split_bleu(model: TranslationModel, split: ParallelIds, vocabulary: Vocabulary) -> float:

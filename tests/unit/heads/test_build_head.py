@@ -5,6 +5,7 @@ import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode
 from trellex.heads import BinaryHead, HybridHead, SoftmaxHead, build_head
+from trellex.heads.bits import BitLayer
 from trellex.text import Vocabulary
 from trellex.trellis import ConvolutionalCode, IdentityCode
 
@@ -35,12 +36,13 @@ class TestNames:
             assert type(head) is kind
             assert head.cost().outputs == outputs
             assert (head.hidden_size, head.vocab_size) == (4, 50)
-            assert (head.ignore_index, head.reduction) == (-100, "none")
+            assert (head.ignore_index, head.reduction, head.label_smoothing) == (-100, "none", 0)
 
-    def test_defaults_are_those_of_the_paper(self):
+    def test_defaults_are_those_of_the_paper_but_for_decoding(self):
         for name in ("binary-ec", "hybrid-9-ec"):
             head = build(name)
-            assert (head.decoding, head.bits.loss_name) == ("paper", "squared")
+            assert (head.bits.decoding, head.bits.loss_name) == ("exact", "squared")
+            assert (head.bits.mixtures, head.bits.weights, head.bits.hidden) == (1, None, None)
             assert head.bits.code == FrequencyCode(50)
             assert head.bits.ecc.generators == ConvolutionalCode().generators == ("1001111", "1101101")
         assert (head.softmax_weight, head.bits_weight) == (1, 1)
@@ -62,8 +64,8 @@ class TestNames:
 class TestOptions:
     def test_those_of_every_head(self):
         for name in ("softmax", "binary", "hybrid-9-ec"):
-            head = build({"type": name, "ignore_index": 7, "reduction": "mean"})
-            assert (head.ignore_index, head.reduction) == (7, "mean")
+            head = build({"type": name, "ignore_index": 7, "reduction": "mean", "label_smoothing": 0.1})
+            assert (head.ignore_index, head.reduction, head.label_smoothing) == (7, "mean", 0.1)
 
     def test_generators(self):
         head = build({"type": "binary-ec", "generators": ["101", "111", "011"]})
@@ -71,16 +73,60 @@ class TestOptions:
         assert head.cost().outputs == 3 * (6 + 2)
 
     def test_loss_decoding_and_weights(self):
-        spec = {"type": "hybrid-9", "loss": "trellis", "decoding": "exact", "softmax_weight": 0.5, "bits_weight": 2}
+        spec = {"type": "hybrid-9", "loss": "trellis", "decoding": "paper", "softmax_weight": 0.5, "bits_weight": 2}
         head = build(spec)
-        assert (head.bits.loss_name, head.decoding) == ("trellis", "exact")
+        assert (head.bits.loss_name, head.bits.decoding) == ("trellis", "paper")
         assert (head.softmax_weight, head.bits_weight) == (0.5, 2)
+
+    def test_no_loss_is_the_default(self):
+        for name in ("binary", "hybrid-9-ec"):
+            assert build({"type": name, "loss": None}).bits.loss_name == "squared"
+            assert build({"type": name, "loss": None, "mixtures": 2}).bits.loss_name == "trellis"
+
+    @pytest.mark.parametrize("name", ["binary", "binary-ec", "hybrid-9", "hybrid-9-ec"])
+    def test_mixtures_minimise_the_trellis_loss(self, name):
+        for spec in ({"type": name, "mixtures": 4}, {"type": name, "mixtures": 4, "loss": "trellis"}):
+            bits = build(spec).bits
+            assert (bits.mixtures, bits.loss_name, bits.decoding) == (4, "trellis", "exact")
+            assert bits.linear.out_features == 4 * bits.num_outputs
+            assert bits.weights.out_features == 4
+
+    def test_a_mixture_of_one_is_none(self):
+        spec = {"type": "hybrid-9-ec", "mixtures": 1, "decoding": "paper", "label_smoothing": 0.1, "loss": "squared"}
+        head = build(spec)
+        assert (head.bits.mixtures, head.bits.weights) == (1, None)
+        assert head.bits.code == FrequencyCode(50)
+
+    def test_hidden_layer(self):
+        bits = build({"type": "hybrid-9-ec", "hidden_layer": 7, "mixtures": 3}).bits
+        assert (bits.hidden.in_features, bits.hidden.out_features) == (4, 7)
+        assert bits.linear.in_features == bits.weights.in_features == 7
+        assert build({"type": "binary", "hidden_layer": None}).bits.hidden is None
 
     def test_rare_words_numbered_apart_save_bits(self):
         assert build({"type": "hybrid-20", "numbering": "paper"}).cost().bits == 6
         head = build({"type": "hybrid-20", "numbering": "rare"})
         assert head.bits.code == FrequencyCode(31)
         assert head.cost().bits == 5
+
+    @pytest.mark.parametrize(
+        ("options", "rare"),
+        [
+            ({}, False),
+            ({"loss": "squared"}, False),
+            ({"loss": "cross_entropy"}, False),
+            ({"loss": "squared", "decoding": "paper", "label_smoothing": 0.1, "hidden_layer": 7}, False),
+            ({"loss": "trellis"}, True),
+            ({"mixtures": 2}, True),
+            ({"code": "random"}, True),
+            ({"loss": "trellis", "numbering": "paper"}, False),
+            ({"mixtures": 2, "numbering": "paper"}, False),
+            ({"loss": "squared", "numbering": "rare"}, True),
+        ],
+    )
+    def test_rare_words_are_numbered_apart_unless_all_is_as_in_the_paper(self, options, rare):
+        head = build({"type": "hybrid-9-ec", **options})
+        assert (head.bits.code.vocab_size, head.offset) == ((42, 8) if rare else (50, 0))
 
     def test_random_code_follows_its_seed(self):
         assert build({"type": "binary", "code": "random"}).bits.code == RandomCode(50, 0)
@@ -122,10 +168,10 @@ class TestErrors:
             ),
             ({"type": "binary", "numbering": "rare"}, "numbering: not an option of binary"),
             ({"type": "binary", 5: 6}, "5: not an option of binary; there are"),
-            ({"type": "hybrid-50"}, "softmax_size: N = 50 does not fit a vocabulary of 50 words: .*smaller N"),
-            ({"type": "hybrid-512-ec", "numbering": "rare"}, "softmax_size: N = 512 does not fit a vocabulary of 50"),
-            ({"type": "hybrid-512", "code": "random"}, "softmax_size: N = 512 does not fit"),
-            ({"type": "hybrid-1"}, "softmax_size: N = 1 does not fit .* at least 2"),
+            ({"type": "hybrid-50"}, "type: N = 50 does not fit a vocabulary of 50 words: .*smaller N"),
+            ({"type": "hybrid-512-ec", "numbering": "rare"}, "type: N = 512 does not fit a vocabulary of 50"),
+            ({"type": "hybrid-512", "code": "random"}, "type: N = 512 does not fit"),
+            ({"type": "hybrid-1"}, "type: N = 1 does not fit .* at least 2"),
             ({"type": "binary", "generators": ["101", "111"]}, "generators: binary has no .*; add -ec to its type"),
             ({"type": "hybrid-9", "generators": ["101", "111"]}, "generators: hybrid-9 has no .*; add -ec"),
             ({"type": "binary-ec", "generators": ["101"]}, "generators: expected two or more"),
@@ -135,9 +181,26 @@ class TestErrors:
             ({"type": "binary", "code": "brown"}, "code: expected one of frequency, random, huffman, got 'brown'"),
             ({"type": "hybrid-9", "code": "brown"}, "code: expected one of frequency, random, huffman, got 'brown'"),
             ({"type": "binary", "loss": "hinge"}, "loss: expected one of squared, cross_entropy, trellis, got 'hinge'"),
-            ({"type": "hybrid-9", "loss": None}, "loss: expected one of squared, cross_entropy, trellis, got None"),
             ({"type": "binary", "decoding": "best"}, "decoding: expected one of exact, paper, got 'best'"),
             ({"type": "hybrid-9", "decoding": "best"}, "decoding: expected one of exact, paper, got 'best'"),
+            ({"type": "binary", "mixture": 4}, "mixture: not an option of binary; did you mean 'mixtures'"),
+            ({"type": "hybrid-9", "hidden_layers": 4}, "hidden_layers: .* did you mean 'hidden_layer'"),
+            ({"type": "softmax", "label_smooth": 0.1}, "label_smooth: .* did you mean 'label_smoothing'"),
+            ({"type": "softmax", "mixtures": 4}, "mixtures: not an option of softmax; there are"),
+            ({"type": "binary", "mixtures": 0}, "mixtures: expected a whole number of at least 1, got 0"),
+            ({"type": "hybrid-9-ec", "mixtures": 2.5}, "mixtures: expected a whole number of at least 1, got 2.5"),
+            ({"type": "hybrid-9", "mixtures": None}, "mixtures: expected a whole number of at least 1, got None"),
+            ({"type": "binary", "hidden_layer": 0}, "hidden_layer: expected a whole number of at least 1, got 0"),
+            ({"type": "hybrid-9", "hidden_layer": "7"}, "hidden_layer: expected a whole number .* got '7'"),
+            ({"type": "binary", "mixtures": 2, "loss": "squared"}, "loss: a mixture needs .* 'trellis', got 'squared'"),
+            ({"type": "hybrid-9", "mixtures": 2, "loss": "cross_entropy"}, "loss: a mixture needs .*; leave it out"),
+            ({"type": "binary", "mixtures": 2, "decoding": "paper"}, "decoding: the paper's .* a mixture; use 'exact'"),
+            ({"type": "hybrid-9-ec", "mixtures": 2, "decoding": "paper"}, "decoding: the paper's .* use 'exact'"),
+            ({"type": "binary", "mixtures": 2, "label_smoothing": 0.1}, "label_smoothing: a mixture's .* set it to 0"),
+            ({"type": "hybrid-9", "mixtures": 2, "label_smoothing": 0.1}, "label_smoothing: a mixture's .* to 0"),
+            ({"type": "softmax", "label_smoothing": 1}, "label_smoothing: .* at least 0 and below 1, got 1"),
+            ({"type": "binary", "label_smoothing": -0.1}, "label_smoothing: .* at least 0 and below 1, got -0.1"),
+            ({"type": "hybrid-9", "label_smoothing": float("nan")}, "label_smoothing: .* below 1, got nan"),
             ({"type": "hybrid-9", "numbering": "all"}, "numbering: expected rare, or paper .* got 'all'"),
             ({"type": "hybrid-9", "numbering": "paper", "code": "random"}, "numbering: expected rare, or paper with"),
             ({"type": "softmax", "reduction": "max"}, "reduction: expected one of none, mean, sum, got 'max'"),
@@ -147,6 +210,19 @@ class TestErrors:
         with pytest.raises(ValueError, match=message):
             build(spec)
 
-    def test_a_code_for_another_number_of_rare_words(self):
-        with pytest.raises(ValueError, match="code: expected 42 rare words, got 41"):
-            HybridHead(4, 50, 9, IdentityCode(), code=FrequencyCode(41))
+    def test_bits_for_another_number_of_rare_words(self):
+        bits = BitLayer(4, FrequencyCode(41), IdentityCode())
+        with pytest.raises(ValueError, match="bits: expected a code of 42 rare words, got .*41"):
+            HybridHead(50, 9, bits)
+
+
+class TestReadyLayers:
+    def test_are_taken_as_they_are(self):
+        bits = BitLayer(4, FrequencyCode(42), ConvolutionalCode(), loss="trellis")
+        hybrid = HybridHead(50, 9, bits, softmax_weight=0.5, reduction="sum")
+        assert hybrid.bits is bits
+        assert (hybrid.hidden_size, hybrid.vocab_size, hybrid.softmax.out_features) == (4, 50, 9)
+        assert (hybrid.softmax_weight, hybrid.reduction) == (0.5, "sum")
+        binary = BinaryHead(bits, label_smoothing=0.1)
+        assert binary.bits is bits
+        assert (binary.hidden_size, binary.vocab_size, binary.label_smoothing) == (4, 42, 0.1)

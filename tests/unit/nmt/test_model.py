@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.stats import chisquare
 
 from trellex.heads import build_head
 from trellex.nmt import ModelSettings, TranslationModel
@@ -13,7 +14,14 @@ from trellex.text.vocabulary import BOS, EOS
 SOURCE_SIZE, TARGET_SIZE = 23, 31
 SOURCES = [np.array([5, 9, 3, 22]), np.array([7]), np.array([0, 3, 4, 5, 6, 7, 8]), np.array([20, 4])]
 TARGETS = [np.array([30, 4, 4]), np.array([8, 0, 17, 25, 9, 6]), np.array([3]), np.array([], int)]
-HEADS = ["softmax", "binary", "binary-ec", "hybrid-9", {"type": "hybrid-9-ec", "loss": "trellis"}]
+HEADS = [
+    "softmax",
+    "binary",
+    "binary-ec",
+    "hybrid-9",
+    {"type": "hybrid-9-ec", "loss": "trellis"},
+    {"type": "hybrid-9-ec", "mixtures": 3},
+]
 
 
 def tiny_model(head="softmax", input_feeding=False, dropout=0.3):
@@ -72,7 +80,7 @@ class TestGolden:
                 ],
             ),
             (
-                {"type": "hybrid-9-ec", "loss": "trellis"},
+                {"type": "hybrid-9-ec", "loss": "trellis", "numbering": "paper"},
                 False,
                 [
                     [3.276001, 1.349455, 1.361407, 3.868014, 0.0, 0.0, 0.0],
@@ -80,7 +88,7 @@ class TestGolden:
                 ],
             ),
             (
-                {"type": "hybrid-9-ec", "loss": "trellis"},
+                {"type": "hybrid-9-ec", "loss": "trellis", "numbering": "paper"},
                 True,
                 [
                     [3.347191, 1.397872, 1.485961, 3.720006, 0.0, 0.0, 0.0],
@@ -208,6 +216,89 @@ class TestSteps:
         assert (words.dtype, log_probs.dtype) == (np.int64, np.float32)
         assert np.array_equal(words, expected_words)
         np.testing.assert_allclose(log_probs, expected_log_probs, rtol=1e-6)
+
+    @pytest.mark.parametrize("head", HEADS, ids=str)
+    def test_log_prob_is_the_head_s_in_numpy(self, head):
+        model, words = tiny_model(head), np.array([30, EOS, 0, 9])
+        with torch.inference_mode():
+            state = model.start(SOURCES)
+            log_probs = model.log_prob(state, words)
+            expected = model.head.log_prob(state.hidden, torch.from_numpy(words))
+        assert log_probs.dtype == np.float32
+        np.testing.assert_allclose(log_probs, expected, rtol=1e-6)
+
+    @pytest.mark.parametrize("head", HEADS, ids=str)
+    def test_the_best_words_have_the_log_probs_of_forced_ones(self, head):
+        model = tiny_model(head)
+        with torch.inference_mode():
+            state = model.start(SOURCES)
+            words, log_probs = model.topk(state, 3)
+            for column in range(3):
+                np.testing.assert_allclose(model.log_prob(state, words[:, column]), log_probs[:, column], rtol=1e-5)
+
+
+class TestSamples:
+    COUNT = 20000
+
+    @pytest.mark.parametrize("temperature", [1.0, 0.5])
+    @pytest.mark.parametrize("head", HEADS[:5], ids=str)
+    def test_frequencies(self, head, temperature):
+        model = tiny_model(head)
+        with torch.inference_mode():
+            state = model.start(SOURCES[:1]).select(np.zeros(self.COUNT, int))
+            words = model.sample(state, temperature, np.random.default_rng(0))
+            every = np.arange(TARGET_SIZE)
+            log_probs = model.log_prob(state.select(every), every).astype(np.float64)
+        assert (words.dtype, words.shape) == (np.int64, (self.COUNT,))
+        expected = np.exp(log_probs / temperature)
+        expected *= self.COUNT / expected.sum()
+        counts, rare = np.bincount(words, minlength=TARGET_SIZE), expected <= max(10, expected.min())
+        groups = [[*values[~rare], values[rare].sum()] for values in (counts, expected)]
+        assert chisquare(*groups).pvalue > 0.01
+
+    @pytest.mark.parametrize("head", HEADS, ids=str)
+    def test_the_random_numbers_decide(self, head):
+        model = tiny_model(head)
+        with torch.inference_mode():
+            state = model.start(SOURCES).select(np.repeat(np.arange(4), 10))
+            random = np.random.default_rng(0)
+            torch.manual_seed(0)
+            first, second = (model.sample(state, 1.0, random) for _ in range(2))
+            torch.manual_seed(1)
+            again = model.sample(state, 1.0, np.random.default_rng(0))
+        assert np.array_equal(first, again)
+        assert not np.array_equal(first, second)
+
+    def test_torch_s_own_random_numbers_stay_untouched(self):
+        model = tiny_model()
+        before = torch.random.get_rng_state()
+        with torch.inference_mode():
+            model.sample(model.start(SOURCES), 1.0, np.random.default_rng(0))
+        assert torch.equal(torch.random.get_rng_state(), before)
+
+
+class TestInference:
+    @pytest.mark.parametrize("training", [True, False])
+    def test_the_mode_before_comes_back(self, training):
+        model = tiny_model().train(training)
+        with model.inference():
+            assert not any(module.training for module in model.modules())
+        assert all(module.training == training for module in model.modules())
+
+    def test_also_after_an_error(self):
+        model = tiny_model().train()
+        with pytest.raises(KeyError), model.inference():
+            raise KeyError
+        assert model.training
+        assert not torch.is_inference_mode_enabled()
+
+    def test_without_dropout_and_gradients(self):
+        model = tiny_model(dropout=0.5).train()
+        with model.inference():
+            one, other = model.start(SOURCES).hidden, model.start(SOURCES).hidden
+        assert torch.equal(one, other)
+        assert not one.requires_grad
+        assert losses(model, SOURCES, TARGETS).requires_grad
 
 
 class TestSettings:

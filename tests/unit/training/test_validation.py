@@ -1,8 +1,11 @@
 """Translations keep their order, and the paper's figure is the mean it says it is."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
+from trellex.search import Hypothesis
 from trellex.text import Corpus
 from trellex.training.trainer import build_model
 from trellex.training.validation import (
@@ -53,21 +56,21 @@ class TestAverage:
 class Reverser:
     """A model whose translation of a sentence is its reverse; counts the sentences of each batch."""
 
-    training = True
-
     def __init__(self):
         self.batches = []
+        self.is_inferring = False
 
-    def eval(self):
-        self.training = False
-
-    def train(self, mode):
-        self.training = mode
+    @contextmanager
+    def inference(self):
+        self.is_inferring = True
+        yield
+        self.is_inferring = False
 
     def __call__(self, model, sources):
-        assert not self.training
+        assert model is self
+        assert self.is_inferring
         self.batches.append(len(sources))
-        return [[int(word) for word in source[::-1]] for source in sources]
+        return [Hypothesis([int(word) for word in source[::-1]], [], 0.0) for source in sources]
 
 
 class TestTranslate:
@@ -77,6 +80,13 @@ class TestTranslate:
         sources = [np.arange(3, 3 + length) for length in (4, 0, 1, 7, 0, 2, 3)]
         assert translate_ids(model, sources, 2) == [source[::-1].tolist() for source in sources]
         assert model.batches == [2, 2, 1]
+        assert not model.is_inferring
+
+    def test_a_model_in_training_goes_on_training(self, recipe, data):
+        corpus = Corpus.open(data)
+        model = build_model(recipe(dropout=0.5), corpus).train()
+        sources = [corpus.split("dev").source(row) for row in range(8)]
+        assert translate_ids(model, sources) == translate_ids(model, sources)
         assert model.training
 
     def test_nothing_to_translate(self, recipe, data):

@@ -1,0 +1,54 @@
+"""Beam search: the best translations, keeping a few beginnings at a time; with one, greedy search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellex.search.loop import Choice, Hypothesis, Model, Open, grow, length_limit
+
+
+def greedy(model: Model, sources: Sequence[NDArray[Any]]) -> list[Hypothesis]:
+    """The best next word, again and again. sources: ids of each sentence, none of them empty -> one of each"""
+    return [best for (best,) in beam(model, sources, 1, length_penalty=0.0)]
+
+
+def beam(
+    model: Model, sources: Sequence[NDArray[Any]], width: int, nbest: int = 1, length_penalty: float = 1.0
+) -> list[list[Hypothesis]]:
+    """The nbest best translations of every sentence that a beam of some width finds, best first.
+
+    A finished hypothesis keeps its place in the beam, so the beam of a sentence narrows until all are finished. It
+    ends earlier if no open hypothesis can enter the nbest best any more, which changes nothing in the result.
+
+    Args:
+        sources: ids of each sentence, none of them empty
+        width: hypotheses a sentence, at least nbest
+        length_penalty: α; hypotheses are ranked by log P / words^α, EOS included: 0 prefers short ones, 1 the mean
+    """
+    return grow(
+        model,
+        sources,
+        lambda rows: _best(model, rows, width),
+        limits=[length_limit(len(source)) for source in sources],
+        width=width,
+        nbest=nbest,
+        length_penalty=length_penalty,
+    )
+
+
+def _best(model: Model, rows: Open, width: int) -> Choice:
+    """Of every sentence the best of all words that could follow, as many as it has room for."""
+    words, log_probs = model.topk(rows.state, width)
+    if width == 1:
+        return Choice(np.arange(len(words)), words[:, 0], log_probs[:, 0])
+    candidates = np.flatnonzero(words >= 0)  # there may be fewer words than the beam is wide
+    row, word, log_prob = candidates // width, words.ravel()[candidates], log_probs.ravel()[candidates]
+    order = np.lexsort((-(rows.total[row] + log_prob), rows.sentence[row]))
+    sentence = rows.sentence[row[order]]
+    rank = np.arange(len(order)) - np.searchsorted(sentence, sentence)
+    order = order[rank < rows.room[sentence]]
+    return Choice(row[order], word[order], log_prob[order])

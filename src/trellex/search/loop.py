@@ -1,0 +1,174 @@
+"""The decoder loop: grow the open hypotheses of all sentences word by word, side by side in one batch."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellex.text.vocabulary import EOS
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Model(Protocol):
+    """What search asks of a model, be it in torch or in the runtime.
+
+    A state is the model's own; `state.select(rows)` keeps these of its rows, in this order, possibly repeated.
+    """
+
+    def start(self, sources: Sequence[NDArray[Any]]) -> Any: ...
+
+    def step(self, state: Any, words: Ints) -> Any: ...
+
+    def topk(self, state: Any, k: int) -> tuple[Ints, NDArray[Any]]: ...
+
+    def log_prob(self, state: Any, words: Ints) -> NDArray[Any]: ...
+
+    def sample(self, state: Any, temperature: float, random: np.random.Generator) -> Ints: ...
+
+
+class Hypothesis(NamedTuple):
+    """A translation and what the model thinks of it.
+
+    Attributes:
+        words: ids without EOS  [T]
+        log_probs: log P of every word and, if the end was reached, of EOS  [T + 1], else [T]
+        score: what hypotheses are ranked by: the sum of log_probs, divided by a power of their number
+    """
+
+    words: list[int]
+    log_probs: list[float]
+    score: float
+
+    @property
+    def log_prob(self) -> float:
+        return float(sum(self.log_probs))
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the model ended it, rather than the limit of length."""
+        return len(self.log_probs) > len(self.words)
+
+
+class Open(NamedTuple):
+    """The hypotheses that may grow, a row each: those of one sentence together, sentences in their order."""
+
+    state: Any
+    sentence: Ints  # [R]
+    total: Floats  # the sum of log-probabilities  [R]
+    node: Ints  # the last word in the history, −1 before the first  [R]
+    length: int  # words so far, the same for all rows
+    room: Ints  # how many more hypotheses each sentence may finish  [N]
+
+
+class Choice(NamedTuple):
+    """Words that go on from open hypotheses, by sentence and best first."""
+
+    row: Ints  # the open hypothesis a word follows  [C]
+    word: Ints  # [C]
+    log_prob: NDArray[Any]  # [C]
+
+
+class History:
+    """All words chosen so far, each with a link to the one before it: hypotheses share their beginnings."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[Ints, Ints, NDArray[Any]]] = []  # parent, word, log_prob of every step's nodes
+        self._first: list[int] = []  # the number of every step's first node
+        self._count = 0
+
+    def add(self, parent: Ints, word: Ints, log_prob: NDArray[Any]) -> Ints:
+        """Append a step's words after their parent nodes; returns their nodes. [C] -> [C]"""
+        self._steps.append((parent, word, log_prob))
+        self._first.append(self._count)
+        self._count += len(word)
+        return np.arange(self._first[-1], self._count)
+
+    def hypothesis(self, node: int, score: float) -> Hypothesis:
+        """The words and log-probabilities that lead to a node."""
+        words: list[int] = []
+        log_probs: list[float] = []
+        step = bisect_right(self._first, node) - 1
+        while node >= 0:
+            parent, word, log_prob = self._steps[step]
+            place = node - self._first[step]
+            words.append(int(word[place]))
+            log_probs.append(float(log_prob[place]))
+            node, step = int(parent[place]), step - 1
+        if words[0] == EOS:
+            del words[0]
+        return Hypothesis(words[::-1], log_probs[::-1], float(score))
+
+
+def length_limit(source_length: int) -> int:
+    """The most words a translation may have: generous, so that only a runaway meets it."""
+    return 2 * source_length + 10
+
+
+def grow(
+    model: Model,
+    sources: Sequence[NDArray[Any]],
+    choose: Callable[[Open], Choice],
+    *,
+    limits: Sequence[int],
+    width: int = 1,
+    copies: int = 1,
+    nbest: int = 1,
+    length_penalty: float = 0.0,
+) -> list[list[Hypothesis]]:
+    """The hypotheses of every sentence, best first, at most nbest of each, those cut off by the limit last.
+
+    Args:
+        choose: which words go on from the open hypotheses; for a sentence at most as many as it has room for
+        limits: the most words of each sentence's hypotheses
+        width: hypotheses a sentence may have, open and finished; a sentence is done when all are finished
+        copies: how many hypotheses of each sentence to start with
+        nbest: a sentence is done, too, when no open hypothesis can enter its nbest best any more
+        length_penalty: α; hypotheses are ranked by log P / words^α, EOS included
+    """
+    if not sources:
+        return []
+    limit = np.array(limits)
+    divisors = np.maximum(np.arange(limit.max() + 1), 1) ** length_penalty
+    history = History()
+    done: list[list[tuple[bool, float, int]]] = [[] for _ in sources]  # whether cut off, −score, last node; best first
+    bar = np.full(len(sources), -np.inf)  # the score that a hypothesis must exceed to enter the nbest best
+    sentence = np.repeat(np.arange(len(sources)), copies)
+    state = model.start(sources)
+    rows = Open(
+        state=state if copies == 1 else state.select(sentence),
+        sentence=sentence,
+        total=np.zeros(len(sentence)),
+        node=np.full(len(sentence), -1),
+        length=0,
+        room=np.full(len(sources), width),
+    )
+    while True:
+        chosen = choose(rows)
+        sentence, length = rows.sentence[chosen.row], rows.length + 1
+        total = rows.total[chosen.row] + chosen.log_prob
+        node = history.add(rows.node[chosen.row], chosen.word, chosen.log_prob)
+        ended = chosen.word == EOS
+        stopped = ended | (length >= limit[sentence])
+        for place in np.flatnonzero(stopped):
+            of_sentence = done[sentence[place]]
+            insort(of_sentence, (not ended[place], -total[place] / divisors[length], int(node[place])))
+            rows.room[sentence[place]] -= 1
+            if len(of_sentence) >= nbest:
+                bar[sentence[place]] = -of_sentence[nbest - 1][1]
+        # A hypothesis is at its best if all words to come are certain and as many as the limit allows.
+        hopeful = ~stopped & ~(total < bar[sentence] * divisors[limit[sentence]])
+        goes_on = np.zeros(len(sources), bool)
+        goes_on[sentence[hopeful]] = True
+        going = np.flatnonzero(~stopped & goes_on[sentence])
+        if len(going) == 0:
+            return [[history.hypothesis(node, -score) for _, score, node in best[:nbest]] for best in done]
+        row, word = chosen.row[going], chosen.word[going]
+        if not np.array_equal(row, np.arange(len(rows.sentence))):
+            rows = rows._replace(state=rows.state.select(row))
+        rows = Open(model.step(rows.state, word), sentence[going], total[going], node[going], length, rows.room)

@@ -1,0 +1,65 @@
+"""The language model of the README: it runs, it learns, and the README shows it as it is."""
+
+import ast
+import math
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from trellex import phrasebook
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "language_model.py"
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """The lines that the example prints."""
+    one_thread = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
+    result = subprocess.run(
+        [sys.executable, EXAMPLE], env=one_thread, capture_output=True, encoding="utf-8", timeout=300, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def unigram_perplexity(train, test):
+    """Of words and ends of sentences, with a count of 1 for all unknown words together."""
+    counts = Counter(word for sentence in train for word in [*sentence, None])
+    total = counts.total() + 1
+    words = [word for sentence in test for word in [*sentence, None]]
+    return math.exp(-sum(math.log(max(counts[word], 1) / total) for word in words) / len(words))
+
+
+def test_the_model_is_far_better_than_unigrams(printed):
+    corpus = phrasebook.splits()
+    train, test = ([english.split() for english, _ in corpus[split]] for split in ("train", "test"))
+    perplexity = float(re.fullmatch(r"perplexity (\S+)", printed[1])[1])
+    assert 1 < perplexity < unigram_perplexity(train, test) / 10
+    assert perplexity < 10  # 7.6 when this was written
+
+
+def test_the_best_words_come_first_with_their_probabilities(printed):
+    best = ast.literal_eval(printed[2])
+    assert len(best) == 5
+    probabilities = list(best.values())
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert probabilities[-1] > 0
+    assert sum(probabilities) <= 1
+
+
+def test_the_sampled_sentence_has_words_of_the_phrasebook(printed):
+    known = {word for pairs in phrasebook.splits().values() for english, _ in pairs for word in english.split()}
+    assert len(printed) == 4
+    assert printed[3].startswith("the train from tokyo to ")
+    assert set(printed[3].split()) <= known | {"<unk>", "<s>"}
+
+
+def test_the_readme_shows_the_example_as_it_is():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"```python\n{EXAMPLE.read_text(encoding='utf-8').strip()}\n```" in readme

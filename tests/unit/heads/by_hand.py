@@ -1,0 +1,209 @@
+"""Every output layer computed by hand: plain numpy, word by word, from its weights and the paper's equations."""
+
+from functools import cache
+
+import numpy as np
+import torch
+from scipy.special import logsumexp
+
+from trellex.heads import build_head
+
+H = 6
+UNK = 0
+
+PLAIN = ["softmax", "binary", "binary-ec", "hybrid-9", "hybrid-9-ec"]
+NUMBERED = [{"type": kind, "numbering": way} for way in ("rare", "paper") for kind in ("hybrid-9", "hybrid-9-ec")]
+SINGLE = PLAIN + NUMBERED
+OTHER_CODES = [
+    {"type": kind, "code": code} for kind in ("binary", "binary-ec", "hybrid-9-ec") for code in ("random", "huffman")
+]
+LAYERED = [{"type": kind, "hidden_layer": 7} for kind in PLAIN[1:]]
+MIXED = [
+    {"type": kind, "mixtures": mixtures, **layer}
+    for kind in PLAIN[1:]
+    for mixtures in (3, 4)
+    for layer in ({}, {"hidden_layer": 7})
+] + [{"type": kind, "mixtures": 3, "numbering": "paper"} for kind in ("hybrid-9", "hybrid-9-ec")]
+LOSSES = ["squared", "cross_entropy", "trellis"]
+
+
+def name_of(spec):
+    return spec if isinstance(spec, str) else " ".join(map(str, spec.values()))
+
+
+def with_options(spec, **options):
+    return {**({"type": spec} if isinstance(spec, str) else spec), **options}
+
+
+def with_bits_options(spec, **options):
+    """The softmax, which predicts no bits, as it is."""
+    return spec if spec == "softmax" else with_options(spec, **options)
+
+
+def families(vocab):
+    """A head of every family that fits the vocabulary."""
+    frequent = min(9, vocab - 1)
+    hybrids = [f"hybrid-{frequent}", f"hybrid-{frequent}-ec"] if frequent >= 2 else []
+    return ["softmax", "binary", "binary-ec", *hybrids]
+
+
+class Counted:
+    """A vocabulary with counts, as far as a head looks at one."""
+
+    def __init__(self, counts):
+        self.counts = counts
+
+    def __len__(self):
+        return len(self.counts)
+
+
+def random_head(spec, vocab, scale=1.0, dtype=torch.float64):
+    """A head with weights large enough that its words differ."""
+    head = build_head(spec, hidden_size=H, vocab=Counted(10_000 // np.arange(1, vocab + 1))).to(dtype)
+    generator = torch.Generator().manual_seed(vocab)
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64) * scale)
+    return head
+
+
+def hidden_states(rows, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).normal(size=(rows, H)))
+
+
+def log_softmax(scores):
+    return scores - logsumexp(scores, axis=-1, keepdims=True)
+
+
+def affine(layer, h):
+    return h @ layer.weight.detach().double().numpy().T + layer.bias.detach().double().numpy()
+
+
+def code_word(number, num_bits, error_correcting):
+    """Algorithm 1, and Algorithm 2 as a product of polynomials modulo 2."""
+    bits = [number // 2**place % 2 for place in range(num_bits)]
+    if not error_correcting:
+        return np.array(bits)
+    generators = [1, 1, 1, 1, 0, 0, 1], [1, 0, 1, 1, 0, 1, 1]  # newest bit first
+    return np.stack([np.convolve(bits, generator) % 2 for generator in generators], -1).ravel()
+
+
+@cache
+def code_words(num_bits, error_correcting):
+    """[2^B, L]"""
+    return np.array([code_word(number, num_bits, error_correcting) for number in range(2**num_bits)])
+
+
+class ByHand:
+    """One head with the frequency code and hidden states h [T, H].
+
+    Of V words those from `first_rare` on are spelt by bits: all of a binary head's, none of a softmax's.
+    """
+
+    def __init__(self, head, spec, h):
+        spec = with_options(spec)
+        family, *rest = spec["type"].split("-")
+        self.vocab_size, self.spec, h = head.vocab_size, spec, h.detach().double().numpy()
+        if family == "softmax":
+            self.first_rare = self.vocab_size
+            self.log_v = log_softmax(affine(head.linear, h))  # [T, V]
+            return
+        if family == "hybrid":
+            self.first_rare = int(rest[0]) - 1
+            self.log_v = log_softmax(affine(head.softmax, h))  # [T, N], OTHER last
+        else:
+            self.first_rare = 0
+            self.log_v = np.zeros((len(h), 1))
+        mixtures = spec.get("mixtures", 1)
+        as_paper = spec.get("loss") != "trellis" and mixtures == 1
+        numbering = spec.get("numbering", "paper" if as_paper else "rare")
+        self.offset = self.first_rare if numbering == "rare" else 0
+        num_bits = int(np.ceil(np.log2(self.vocab_size - self.offset)))
+        self.arrays = code_words(num_bits, rest[-1:] == ["ec"])  # [2^B, L]
+        self.words = self.arrays[np.arange(self.first_rare, self.vocab_size) - self.offset]  # [rare words, L]
+        if spec.get("hidden_layer"):
+            h = np.maximum(affine(head.bits.hidden, h), 0)
+        self.logits = affine(head.bits.linear, h).reshape(len(h), mixtures, -1)  # [T, K, L]
+        weights = affine(head.bits.weights, h) if mixtures > 1 else np.zeros((len(h), 1))
+        self.joint = log_softmax(weights)[..., None] + log_softmax(self.logits @ self.words.T)  # [T, K, rare words]
+
+    def log_probs(self):
+        """[T, V]"""
+        return self._tempered(1.0)
+
+    def tempered_probs(self, temperature):
+        """What `sample` draws from. [T, V]"""
+        return np.exp(log_softmax(self._tempered(temperature)))
+
+    def _tempered(self, temperature):
+        """The log of the sum over the parts of P^(1 / temperature), of part and word together. [T, V]"""
+        log_v = self.log_v / temperature
+        if self.first_rare == self.vocab_size:
+            return log_v
+        return np.concatenate([log_v[:, :-1], log_v[:, -1:] + logsumexp(self.joint / temperature, axis=1)], -1)
+
+    def losses(self):
+        """The loss of every word as the target. [T, V]"""
+        losses = self._losses_of_single_words()
+        smoothing = self.spec.get("label_smoothing", 0)
+        return (1 - smoothing) * losses + smoothing * losses.mean(-1, keepdims=True)
+
+    def _losses_of_single_words(self):
+        softmax_loss = -self.spec.get("softmax_weight", 1) * self.log_v
+        if self.first_rare == self.vocab_size:
+            return softmax_loss
+        log_q, log_not_q = -np.logaddexp(0, -self.logits), -np.logaddexp(0, self.logits)  # [T, K, L]
+        default = "squared" if self.logits.shape[1] == 1 else "trellis"
+        loss = self.spec.get("loss", default)
+        if loss == "squared":
+            bits_loss = ((np.exp(log_q) - self.words) ** 2).sum(-1)
+        elif loss == "cross_entropy":
+            bits_loss = -np.where(self.words == 1, log_q, log_not_q).sum(-1)
+        else:
+            bits_loss = -logsumexp(self.joint, axis=1)
+        rare_loss = softmax_loss[:, -1:] + self.spec.get("bits_weight", 1) * bits_loss
+        return np.concatenate([softmax_loss[:, :-1], rare_loss], -1)
+
+    def paper_word(self, row):
+        """Softmax first; behind OTHER the best of all arrays, UNK if it is not a word's."""
+        place = int(self.log_v[row].argmax())
+        if place < self.log_v.shape[1] - 1 or self.first_rare == self.vocab_size:
+            return place
+        best = int((self.arrays @ self.logits[row, 0]).argmax())
+        return best + self.offset if best + self.offset < self.vocab_size else UNK
+
+    def reach_of_the_parts(self, k):
+        """Whether a frequent word, or a rare one among the k best of any part. [T, V]"""
+        order = np.argsort(-self.joint, axis=-1)[:, :, :k]
+        reached = np.zeros((len(order), self.vocab_size), bool)
+        reached[:, : self.first_rare] = True
+        np.put_along_axis(reached, order.reshape(len(order), -1) + self.first_rare, True, -1)
+        return reached
+
+
+def enumerated_topk(log_probs, k):
+    """The k best words by sorting all of them, padded with −1 and −inf. log_probs [T, V] -> [T, k] twice"""
+    order = np.argsort(-log_probs, axis=-1)[:, :k]
+    missing = ((0, 0), (0, k - order.shape[1]))
+    best = np.take_along_axis(log_probs, order, -1)
+    return np.pad(order, missing, constant_values=-1), np.pad(best, missing, constant_values=-np.inf)
+
+
+def all_log_probs(head, h):
+    """log_prob of every word for every row. [T, V]"""
+    words = torch.arange(head.vocab_size)
+    with torch.no_grad():
+        rows = [[head.log_prob(row.expand(len(some), -1), some) for some in words.split(8192)] for row in h]
+    return torch.stack([torch.cat(row) for row in rows]).numpy()
+
+
+def spell(head, number, strength=8.0, frequent=None):
+    """Make the head predict the array of `number` whatever h is, and OTHER or the word `frequent` in its softmax."""
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.zero_()
+        bits = code_word(number, head.bits.code.num_bits, head.bits.ecc.memory > 0)
+        head.bits.linear.bias.copy_(torch.from_numpy(2.0 * bits - 1) * strength)
+        if hasattr(head, "softmax"):
+            head.softmax.bias[head.other if frequent is None else frequent] = 5
+    return head

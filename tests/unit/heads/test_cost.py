@@ -1,0 +1,138 @@
+"""What a head takes: the columns of the paper's table, and the memory that no operation may exceed."""
+
+import pytest
+import torch
+from by_hand import LOSSES, H, hidden_states, name_of
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from trellex.heads import Cost, build_head
+
+
+def cost_and_size(spec, vocab):
+    """The cost of a head of 512 hidden units, and how many parameters it really has."""
+    with torch.device("meta"):
+        head = build_head(spec, hidden_size=512, vocab=vocab)
+    return head.cost(), sum(parameter.numel() for parameter in head.parameters())
+
+
+class TestCost:
+    @pytest.mark.parametrize(
+        ("vocab", "spec", "bits", "outputs", "parameters"),
+        [
+            (65536, "softmax", 0, 65536, 33.6e6),
+            (65536, "binary", 16, 16, 8.21e3),
+            (65536, "hybrid-512", 16, 528, 271e3),
+            (65536, "hybrid-2048", 16, 2064, 1.06e6),
+            (65536, "binary-ec", 44, 44, 22.6e3),
+            (65536, "hybrid-512-ec", 44, 556, 285e3),
+            (65536, "hybrid-2048-ec", 44, 2092, 1.07e6),
+            (25000, "softmax", 0, 25000, 12.8e6),
+            (25000, "binary", 15, 15, 7.70e3),
+            (25000, "hybrid-512", 15, 527, 270e3),
+            (25000, "hybrid-2048", 15, 2063, 1.06e6),
+            (25000, "binary-ec", 42, 42, 21.5e3),
+            (25000, "hybrid-512-ec", 42, 554, 284e3),
+            (25000, "hybrid-2048-ec", 42, 2090, 1.07e6),
+        ],
+    )
+    def test_columns_of_the_paper_s_table(self, vocab, spec, bits, outputs, parameters):
+        cost, size = cost_and_size(spec, vocab)
+        assert (cost.bits, cost.outputs, cost.multiply_adds) == (bits, outputs, outputs * 512)
+        assert float(f"{cost.parameters:.3g}") == parameters
+        assert cost.parameters == size
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            (
+                {"type": "binary-ec", "mixtures": 4},
+                Cost(outputs=4 * 44 + 4, bits=4 * 44, parameters=180 * 513, multiply_adds=180 * 512),
+            ),
+            (
+                {"type": "hybrid-512-ec", "mixtures": 4, "numbering": "paper"},
+                Cost(outputs=512 + 180, bits=4 * 44, parameters=692 * 513, multiply_adds=692 * 512),
+            ),
+            (
+                {"type": "binary-ec", "hidden_layer": 100},
+                Cost(outputs=44, bits=44, parameters=513 * 100 + 44 * 101, multiply_adds=512 * 100 + 44 * 100),
+            ),
+            (
+                {"type": "hybrid-512", "hidden_layer": 100, "mixtures": 3},
+                Cost(
+                    outputs=512 + 3 * 16 + 3,
+                    bits=3 * 16,
+                    parameters=512 * 513 + 513 * 100 + 51 * 101,
+                    multiply_adds=512 * 512 + 512 * 100 + 51 * 100,
+                ),
+            ),
+        ],
+        ids=["mixture", "hybrid mixture", "hidden layer", "hybrid mixture with a hidden layer"],
+    )
+    def test_of_mixtures_and_hidden_layers(self, options, expected):
+        cost, size = cost_and_size(options, 65536)
+        assert cost == expected
+        assert cost.parameters == size
+
+    def test_of_two_layers_together(self):
+        assert Cost(1, 2, 3, 4) + Cost(10, 20, 30, 40) == Cost(11, 22, 33, 44)
+
+
+class LargestTensor(TorchDispatchMode):
+    """Remembers the most numbers that any operation put out."""
+
+    def __init__(self):
+        super().__init__()
+        self.size = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for output in result if isinstance(result, (tuple, list)) else [result]:
+            if isinstance(output, torch.Tensor):
+                self.size = max(self.size, output.numel())
+        return result
+
+
+def largest_tensor(spec, vocab):
+    """The size of the largest tensor in what a head does with 4 rows."""
+    head = build_head(spec, hidden_size=H, vocab=vocab)
+    h = hidden_states(4).float().requires_grad_()
+    words = torch.tensor([0, 3, vocab // 2, vocab - 1])
+    with LargestTensor() as largest:
+        head.loss(h, words).sum().backward()
+        for k in (1, 5):
+            assert (head.topk(h, k)[0] < vocab).all()
+        head.log_prob(h, words)
+        head.sample(h, 0.7)
+    held = [tensor.numel() for tensor in (*head.parameters(), *head.buffers())]
+    return max(largest.size, *held)
+
+
+class TestMemory:
+    VOCAB = 1 << 20
+
+    @pytest.mark.parametrize("loss", LOSSES)
+    @pytest.mark.parametrize("decoding", ["paper", "exact"])
+    @pytest.mark.parametrize("kind", ["binary", "binary-ec", "hybrid-64", "hybrid-64-ec"])
+    def test_no_tensor_is_as_large_as_the_vocabulary(self, kind, loss, decoding):
+        assert largest_tensor({"type": kind, "loss": loss, "decoding": decoding}, self.VOCAB) < self.VOCAB / 200
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"numbering": "rare"},
+            {"mixtures": 4},
+            {"mixtures": 4, "numbering": "paper"},
+            {"hidden_layer": 20},
+            {"mixtures": 4, "hidden_layer": 20},
+            *({"label_smoothing": 0.1, "loss": loss} for loss in LOSSES),
+        ],
+        ids=name_of,
+    )
+    @pytest.mark.parametrize("kind", ["binary-ec", "hybrid-64", "hybrid-64-ec"])
+    @pytest.mark.parametrize("vocab", [VOCAB, VOCAB - 77])
+    def test_nor_with_other_options(self, kind, options, vocab):
+        options = {key: value for key, value in options.items() if key != "numbering" or kind != "binary-ec"}
+        assert largest_tensor({"type": kind, **options}, vocab) < self.VOCAB / 200
+
+    def test_but_those_of_the_softmax_are(self):
+        assert largest_tensor("softmax", 5000) >= 4 * 5000

@@ -1,0 +1,59 @@
+"""The benchmarks run, on sizes that take no time; what they measure is not asserted, but that they measure it is."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "heads.py"
+
+
+@pytest.fixture(scope="module")
+def heads():
+    spec = importlib.util.spec_from_file_location("benchmark_heads", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+class TestMemory:
+    def test_an_array_is_measured_as_large_as_it_is(self, heads):
+        assert heads.growth_of_array() == pytest.approx(64 << 20, rel=0.03)
+
+    def test_memory_that_was_free_before_counts_again(self, heads):
+        job = lambda: [torch.ones(1000) for _ in range(4000)]  # noqa: E731  small pieces, which the C library keeps
+        job()
+        assert heads.growth_of(job, "cpu") == pytest.approx(16_000_000, rel=0.1)
+
+
+def test_zipf_draws_words_of_the_vocabulary_and_half_of_them_from_its_root(heads):
+    words = heads.zipf(10_000, 1 << 16, torch.Generator().manual_seed(0))
+    assert words.min() == 0
+    assert words.max() < 1 << 16
+    share = (words < 255).double().mean()
+    assert share == pytest.approx(heads.zipf_share(0, 255, 1 << 16), abs=0.02)
+    assert share == pytest.approx(0.5, abs=0.02)
+
+
+def test_the_largest_tensor_of_a_code_head_is_its_weights_gradient(heads):
+    (contender,) = (contender for contender in heads.CONTENDERS if contender.name == "binary-ec, trellis")
+    largest = heads.largest_of(contender, 1 << 20, heads.Job(is_loss=True, rows=1))
+    assert largest.largest == 52 * 512
+    assert largest.largest_other < (1 << 20) / 500
+    assert largest.python_bytes < 1 << 20
+
+
+@pytest.mark.slow
+def test_the_whole_benchmark(tmp_path):
+    command = [sys.executable, str(SCRIPT), "--rounds", "1", "--tokens", "2", "--vocab", "12", "13", "--device", "cpu"]
+    subprocess.run([*command, "--json", str(tmp_path / "numbers.json")], check=True)
+    numbers = json.loads((tmp_path / "numbers.json").read_text())
+    assert len(numbers["cells"]) == 7 * 2 * 3
+    assert all(cell["seconds"] > 0 and cell["job_bytes"] is not None for cell in numbers["cells"])

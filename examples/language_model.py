@@ -42,7 +42,7 @@ with torch.no_grad():
     print(f"{len(vocabulary)} words, {head.cost().outputs} outputs")
     print(f"perplexity {head(hidden(inputs), targets).exp():.2f}")
 
-    sentence = [BOS, *vocabulary.ids("the train from tokyo to".split())]
+    sentence = [BOS, *vocabulary.ids(["the", "train", "from", "tokyo", "to"])]
     words, log_probs = head.topk(hidden(torch.tensor([sentence]))[0, -1], 5)
     print({word: round(p, 3) for word, p in zip(vocabulary.tokens(words), log_probs.exp().tolist(), strict=True)})
     while sentence[-1] != EOS:

@@ -5,14 +5,14 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo word test test-slow lint types unit bench-trellis bench-heads clean
+.PHONY: help demo word test test-slow lint types unit bench-trellis bench-heads bench-cpu clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,ja,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,ja,dev,bench]'
 	touch $@
 
 demo: $(READY)  ## train two systems on the embedded phrasebook, translate and compare
@@ -41,6 +41,9 @@ bench-trellis: $(READY)  ## time of the trellis algorithms, CPU and GPU
 
 bench-heads: $(READY)  ## time and memory of the output layers against the size of the vocabulary
 	$(BIN)/python benchmarks/heads.py
+
+bench-cpu: $(READY)  ## speed and memory of exported models on one CPU thread; draws build/cpu.png
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu.py --plot build/cpu.png --json build/cpu.json
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

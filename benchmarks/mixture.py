@@ -17,7 +17,7 @@ from torch import Tensor
 
 from trellex.heads import Head
 from trellex.text.files import read_pairs
-from trellex.translator import Translator
+from trellex.translator import load
 
 STATES = 64  # hidden states enumerated at a time
 
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
 
-    translator = Translator(options.run, options.device)
+    translator = load(options.run, device=options.device)
     states: list[Tensor] = []
 
     def observe(state: Any, words: Any) -> None:

@@ -21,7 +21,7 @@ from trellex.text import Corpus, PrepareSettings, prepare
 from trellex.training.display import Display
 from trellex.training.recipe import load_recipe
 from trellex.training.trainer import Trainer
-from trellex.translator import Translator
+from trellex.translator import Translator, load
 
 FOLDER = Path("phrasebook")
 RECIPE = Path(__file__).parent.parent / "recipes" / "phrasebook.yaml"
@@ -57,7 +57,7 @@ def milliseconds_a_sentence(translators: dict[str, Translator], sentences: list[
     for sentence in sentences:
         for head, translator in translators.items():
             start = time.perf_counter()
-            list(translator.translate([sentence]))
+            translator.translate([sentence])
             times[head].append(time.perf_counter() - start)
     return {head: statistics.median(values) * 1e3 for head, values in times.items()}
 
@@ -78,8 +78,8 @@ def main() -> None:
             console.print("stopped; run the same command again to go on")
             raise SystemExit(130)
 
-    translators = {head: Translator(FOLDER / head) for head in HEADS}
-    translations = {head: list(translator.translate(test.source_lines)) for head, translator in translators.items()}
+    translators = {head: load(FOLDER / head) for head in HEADS}
+    translations = {head: translator.translate(test.source_lines) for head, translator in translators.items()}
     console.rule("some translations of the test set")
     for row in range(SHOWN):
         console.print(f"[bold]{test.source_lines[row]}[/]\n  reference      {''.join(test.target_tokens[row])}")

@@ -104,3 +104,32 @@ def table_lookup(table: NDArray[Any], indices: Array) -> Array:
 
         return torch.from_numpy(table).to(indices.device)[indices]
     return table[indices]
+
+
+def sigmoid(values: Array) -> Array:
+    if is_tensor(values):
+        return values.sigmoid()
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-values))
+
+
+def log_sum_exp(values: Array) -> Array:
+    """Over the last dimension. [.., K] -> [..]"""
+    return values.logsumexp(-1) if is_tensor(values) else np.logaddexp.reduce(values, -1)
+
+
+def best_of(scores: Array, words: Array, k: int) -> tuple[Array, Array]:
+    """The k best of some candidates, −1 and −inf where there are fewer. scores, words [T, C] -> words, scores [T, k]"""
+    missing = max(0, k - scores.shape[1])
+    if is_tensor(scores):
+        pad = sys.modules["torch"].nn.functional.pad
+        best, order = scores.topk(k - missing, -1)
+        chosen = words.gather(-1, order).where(best > -float("inf"), -1)
+        return pad(chosen, (0, missing), value=-1), pad(best, (0, missing), value=-float("inf"))
+    ranks = np.argsort(-scores, -1, kind="stable")[:, :k]
+    values = np.take_along_axis(scores, ranks, -1)
+    found = np.where(values > -np.inf, np.take_along_axis(words, ranks, -1), -1)
+    if not missing:
+        return found, values
+    gaps = ((0, 0), (0, missing))
+    return np.pad(found, gaps, constant_values=-1), np.pad(values, gaps, constant_values=-np.inf)

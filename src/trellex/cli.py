@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -146,55 +146,86 @@ def train(
             raise typer.Exit(130)
 
 
-@app.command(epilog="Examples: echo 'where is the station ?' | trellex translate runs/phrasebook --beam 5. Several "
-             "with scores: trellex translate runs/phrasebook test.en --beam 5 --nbest 3")  # fmt: skip
+@app.command(epilog="Example: echo 'where is the station ?' | trellex translate runs/phrasebook --beam 5\n\n"
+             "Example: trellex translate runs/phrasebook test.en --beam 5 --nbest 3")  # fmt: skip
 def translate(
-    model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
+    model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
     files: Annotated[list[Path] | None, typer.Argument(help="Text to translate; stdin unless given.")] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of stdout.")] = None,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses a sentence; 1 is greedy search.")] = 1,
-    nbest: Annotated[int, typer.Option(min=1, help="Translations of each sentence; more than 1 as JSON lines.")] = 1,
-    length_penalty: Annotated[float, typer.Option(min=0, help="α: rank by log P / words^α.")] = 1.0,
+    nbest: Annotated[
+        int, typer.Option(min=1, help="Translations of each sentence, at most --beam; more than 1 as JSON lines.")
+    ] = 1,
+    length_penalty: Annotated[
+        float, typer.Option(min=0, help="α: rank by log P / words^α; 0 prefers short ones.")
+    ] = 1.0,
     sample: Annotated[bool, typer.Option(help="Draw translations at random; --nbest says how many.")] = False,
     temperature: Annotated[float, typer.Option(help="Below 1 sampling prefers probable words more.")] = 1.0,
-    seed: Annotated[int | None, typer.Option(min=0, help="Sample the same again: same seed, text and batch.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Sample the same again: same seed, text and --batch-tokens.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
-    batch: Annotated[int, typer.Option(min=1, help="Sentences translated side by side.")] = 64,
+    batch_tokens: Annotated[int, typer.Option(min=1, help="Source words translated side by side.")] = 2048,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads of an exported model.")] = 1,
     decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
     tokens: Annotated[bool, typer.Option(help="Print tokens with spaces between instead of text.")] = False,
+    strict: Annotated[bool, typer.Option(help="Stop at the first line that cannot be translated.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines, with the score of every token.")] = False,
 ) -> None:
-    """Translate text line by line. Order and number of lines are kept, empty lines stay empty."""
+    """Translate text line by line. Order and number of lines are kept, empty lines stay empty.
+
+    A line that is no text or too long is reported and left empty, and the exit status is 1 in the end.
+    """
     with _errors_explained():
+        import numpy as np
+
         from trellex.search import SearchSettings
-        from trellex.text.files import atomic_writer, read_lines
-        from trellex.translator import Translator
+        from trellex.text.files import atomic_writer
+        from trellex.text.lines import read_chunks
+        from trellex.translator import load
 
         settings = SearchSettings(beam, nbest, length_penalty, sample, temperature)
-        translator = Translator(model, device, decoding)
-
-        def lines() -> Iterator[str]:
-            if files:
-                for path in files:
-                    yield from read_lines(path)
-            else:
-                yield from read_lines(Path("/dev/stdin"))
-
-        def write(file: Any) -> None:
-            for found in translator.search(lines(), settings, batch, seed):
-                texts = [" ".join(each.tokens) if tokens else each.text for each in found]
-                line = texts[0] if texts else ""
-                if as_json or nbest > 1:
-                    details = [_scores(each) | {"translation": text} for each, text in zip(found, texts, strict=True)]
-                    line = json.dumps({"translation": line, "nbest": details}, ensure_ascii=False)
-                file.write(line + "\n")
+        if seed is not None and not sample:
+            raise ValueError("seed: only sampling is random; add --sample, or leave --seed out")
+        for path in files or ():
+            if not path.exists():
+                raise FileNotFoundError(f"{path}: there is no such file")
+        translator = load(model, threads=threads, device=device, decoding=decoding)
+        random, told, problems, done = np.random.default_rng(seed), as_json or nbest > 1, 0, 0
+        shows_progress = stderr.is_terminal and (output is not None or not sys.stdout.isatty())
+        columns = TextColumn("{task.completed:,} lines"), TimeElapsedColumn()
+        with (
+            Progress(*columns, console=stderr, disable=not shows_progress) as progress,
+            atomic_writer(output) if output else nullcontext(sys.stdout) as file,
+        ):
+            task = progress.add_task("", total=None)
+            for chunk in read_chunks(files or ()):
+                found = translator.search([line.text for line in chunk], settings, batch_tokens, random, told)
+                for line, best in zip(chunk, found, strict=True):
+                    problem = line.problem or (best if isinstance(best, str) else None)
+                    if problem and strict:
+                        raise ValueError(f"{line.place}: {problem}")
+                    if problem:
+                        problems += 1
+                        stderr.print(f"[bold red]error:[/] {escape(f'{line.place}: {problem}')}", soft_wrap=True)
+                    file.write(_line([] if isinstance(best, str) else best, tokens, told, problem) + "\n")
                 file.flush()
+                done += len(chunk)
+                progress.update(task, completed=done)
+        if problems:
+            stderr.print(f"{problems:,} of {done:,} lines could not be translated and are empty; --strict stops at one")
+            raise typer.Exit(1)
 
-        if output is None:
-            write(sys.stdout)
-        else:
-            with atomic_writer(output) as file:
-                write(file)
+
+def _line(translations: list[Any], tokens: bool, told: bool, problem: str | None) -> str:
+    """A line of output: the best translation, or as JSON all of them and the problem, if there is one."""
+    texts = [" ".join(each.tokens) if tokens else each.text for each in translations]
+    best = texts[0] if texts else ""
+    if not told:
+        return best
+    details = [_scores(each) | {"translation": text} for each, text in zip(translations, texts, strict=True)]
+    error = {"error": problem} if problem else {}
+    return json.dumps({"translation": best, "nbest": details} | error, ensure_ascii=False)
 
 
 def _scores(translation: Any) -> dict[str, Any]:
@@ -216,22 +247,20 @@ def score(
     output: Annotated[Path | None, typer.Option(help="Write the scores of every line here, as JSON lines.")] = None,
     calibration: Annotated[bool, typer.Option(help="Tell how often a word of probability p is right.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
-    batch: Annotated[int, typer.Option(min=1, help="Sentences scored side by side.")] = 64,
+    batch_tokens: Annotated[int, typer.Option(min=1, help="Source words scored side by side.")] = 2048,
     as_json: Json = False,
 ) -> None:
     """Log-probability and perplexity of given translations, the end of each sentence included.
 
-    Probabilities sum to 1 over the vocabulary whatever the output layer is, so they compare across output layers for
-    as long as the vocabulary is the same. Unknown words count as the word <unk>.
+    Probabilities sum to 1 over the vocabulary whatever the output layer is, so models of one vocabulary compare.
+    Unknown words count as the word <unk>, and lines with an empty source are skipped.
     """
     with _errors_explained():
-        from contextlib import nullcontext
-
         from trellex.evaluation import Calibration
         from trellex.text.files import atomic_writer, read_pairs
-        from trellex.translator import Translator
+        from trellex.translator import load
 
-        translator = Translator(model, device)
+        translator = load(model, device=device)
         table = Calibration()
 
         def observe(state: Any, words: Any) -> None:
@@ -241,14 +270,14 @@ def score(
         scored, skipped = [], 0
         pairs = read_pairs(sources, translations)
         with nullcontext() if output is None else atomic_writer(output) as file:
-            for each in translator.score(pairs, batch, observe if calibration else None):
+            for each in translator.score(pairs, batch_tokens, observe if calibration else None):
                 skipped += each is None
                 if each is not None:
                     scored.append(each)
                 if file is not None:
                     file.write(json.dumps(None if each is None else _scores(each), ensure_ascii=False) + "\n")
-        if not scored:
-            raise ValueError(f"{sources}: no sentences to score")
+            if not scored:
+                raise ValueError(f"{sources}: no sentences to score")
         tokens, total = sum(len(each.log_probs) for each in scored), sum(sum(each.log_probs) for each in scored)
         result: dict[str, Any] = {"sentences": len(scored), "tokens": tokens}
         if skipped:
@@ -256,13 +285,16 @@ def score(
         result |= {
             "unknown tokens": sum(each.tokens.count("<unk>") for each in scored),
             "log-probability": round(total, 3),
-            "perplexity": round(math.exp(-total / tokens), 4),
+            "perplexity": round(math.exp(min(-total / tokens, 700)), 4),
         }
         if calibration:
             result["calibration error"] = round(table.error(), 4)
-            for band in table.bands():
-                name = f"probability {band.low:.1f}–{band.high:.1f}"
-                result[name] = f"mean {band.probability:.3f}, right {band.right:.3f}, {band.words:,} words"
+            if as_json:
+                result["bands"] = [band._asdict() for band in table.bands()]
+            else:
+                for band in table.bands():
+                    name = f"probability {band.low:.1f}–{band.high:.1f}"
+                    result[name] = f"mean {band.probability:.3f}, right {band.right:.3f}, {band.words:,} words"
         _show(result, as_json)
 
 
@@ -299,6 +331,25 @@ def evaluate(
         _show(result, as_json)
 
 
+@app.command(epilog="Example: trellex export runs/phrasebook phrasebook.int8")
+def export(
+    model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
+    folder: Annotated[Path, typer.Argument(help="Where to put the exported model.")],
+    precision: Annotated[str, typer.Option(help="fp32, or int8: a quarter of the size, and faster.")] = "int8",
+    decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a model for CPUs: `trellex translate` runs it with ONNX Runtime and without torch."""
+    with _errors_explained():
+        from trellex.runtime.export import export as export_model
+        from trellex.training.loading import load_checkpoint
+
+        translator = load_checkpoint(model, decoding=decoding)
+        export_model(translator, folder, precision)
+        files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+        _show({"folder": str(folder), "precision": precision, "bytes": sum(files.values()), **files}, as_json)
+
+
 @app.command(epilog="Example: trellex info runs/phrasebook")
 def info(
     model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
@@ -307,9 +358,9 @@ def info(
     """The paper's columns: bits, outputs, and parameters of the output layer and of all, against softmax."""
     with _errors_explained():
         from trellex.evaluation.size import model_size
-        from trellex.translator import Translator
+        from trellex.training.loading import load_checkpoint
 
-        translator = Translator(model)
+        translator = load_checkpoint(model)
         size = model_size(translator.model)
         head = translator.info["recipe"]["head"]
         _show(

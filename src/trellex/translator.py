@@ -1,25 +1,29 @@
-"""From lines of text to translations, with a trained model in torch."""
+"""From lines of text to translations, with a model in torch or an exported one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.heads import build_head
-from trellex.nmt.model import ModelSettings, TranslationModel
-from trellex.search import Hypothesis, SearchSettings, in_batches, score
-from trellex.text.manifest import PrepareSettings
-from trellex.text.tokenizers import build_tokenizer
+from trellex.search import Hypothesis, Model, SearchSettings, in_batches, score
+from trellex.text.lines import CHUNK
+from trellex.text.manifest import TextSettings
 from trellex.text.vocabulary import Vocabulary
-from trellex.training import checkpoint
-from trellex.training.processes import choose_device
 
-CHUNK = 2048  # lines translated together: enough to sort by length, few enough to stream
+BATCH_TOKENS = 2048
+MAX_TOKENS = 1000  # of a line
+
+
+class InferenceModel(Model, Protocol):
+    """A model that search can run on."""
+
+    def inference(self) -> AbstractContextManager[None]: ...
 
 
 class Translation(NamedTuple):
@@ -39,73 +43,87 @@ class Translation(NamedTuple):
 
 
 class Translator:
-    """A checkpoint with its tokenisers and vocabularies.
+    """A model with its tokenisers and vocabularies.
 
     Args:
-        path: a checkpoint, or a run, whose best checkpoint is taken
-        device: auto, cpu or cuda
-        decoding: "paper" or "exact", instead of what the model was trained with
+        model: what search runs on
+        text: how text is cut
+        source_vocabulary, target_vocabulary: the words that the model knows
+        info: whatever is worth knowing about the model
     """
 
-    def __init__(self, path: Path, device: str = "cpu", decoding: str | None = None) -> None:
-        self.folder = checkpoint.model_folder(path)
-        self.info = checkpoint.load_info(self.folder)
-        corpus = PrepareSettings.model_validate(self.info["corpus"])
-        self.source_tokenizer = build_tokenizer(
-            corpus.source_tokenizer, corpus.source_language, corpus.source_lowercase
-        )
-        self.target_tokenizer = build_tokenizer(
-            corpus.target_tokenizer, corpus.target_language, corpus.target_lowercase
-        )
-        self.source_vocabulary = Vocabulary.load(self.folder / "vocab.source.txt")
-        self.target_vocabulary = Vocabulary.load(self.folder / "vocab.target.txt")
-        settings = ModelSettings.model_validate(self.info["recipe"]["model"])
-        spec: Any = self.info["recipe"]["head"]
-        if decoding is not None:
-            spec = {**({"type": spec} if isinstance(spec, str) else spec), "decoding": decoding}
-        head = build_head(spec, hidden_size=settings.hidden_size, vocab=self.target_vocabulary)
-        self.model = TranslationModel(settings, len(self.source_vocabulary), len(self.target_vocabulary), head)
-        checkpoint.load_state(self.model, checkpoint.load_tensors(self.folder, "model"), self.folder)
-        self.model.to(choose_device(device)).eval()
+    def __init__(
+        self,
+        model: InferenceModel,
+        text: TextSettings,
+        source_vocabulary: Vocabulary,
+        target_vocabulary: Vocabulary,
+        info: dict[str, Any],
+    ) -> None:
+        self.model, self.text, self.info = model, text, info
+        self.source_tokenizer, self.target_tokenizer = text.tokenizer("source"), text.tokenizer("target")
+        self.source_vocabulary, self.target_vocabulary = source_vocabulary, target_vocabulary
 
-    def translate(self, lines: Iterable[str], batch_sentences: int = 64, tokens: bool = False) -> Iterator[str]:
-        """Greedy translations in the order of the lines; empty lines stay empty.
-
-        With `tokens` they stay tokenised, with spaces between.
-        """
-        for best in self.search(lines, SearchSettings(), batch_sentences):
-            yield "" if not best else " ".join(best[0].tokens) if tokens else best[0].text
-
-    def search(
-        self, lines: Iterable[str], settings: SearchSettings, batch_sentences: int = 64, seed: int | None = None
-    ) -> Iterator[list[Translation]]:
-        """The best translations of each line in turn, none of an empty line; a chunk is in memory at a time.
+    def translate(self, lines: Iterable[str], beam: int = 1, nbest: int | None = None, **settings: Any) -> list[Any]:
+        """The best translation of every line, a string each; an empty line stays empty.
 
         Args:
             lines: sentences
-            settings: how to search
-            batch_sentences: how many to translate side by side
-            seed: for sampling; the same seed, lines and batch size give the same translations
+            beam: hypotheses a sentence; 1 is greedy search
+            nbest: give this many translations of each line instead, as a list of `Translation`, the best first
+            settings: others of `SearchSettings`, and `batch_tokens` and `seed` of `search`
         """
-        remaining, random = iter(lines), np.random.default_rng(seed)
+        others = {key: settings.pop(key) for key in ("batch_tokens", "seed") if key in settings}
+        how = SearchSettings(beam=beam, nbest=nbest or 1, **settings)
+        remaining = iter(lines)
+        found: list[Any] = []
         while chunk := list(islice(remaining, CHUNK)):
-            sources = [self.source_ids(line) for line in chunk]
-            with self.model.inference():
-                found = in_batches(lambda batch: settings.search(self.model, batch, random), batch_sentences, sources)
-            for best in found:
-                yield [self._translation(hypothesis) for hypothesis in best or ()]
+            for best in self.search(chunk, how, scores=nbest is not None, **others):
+                if isinstance(best, str):
+                    raise ValueError(f"line {len(found) + 1}: {best}")
+                found.append(best if nbest else best[0].text if best else "")
+        return found
+
+    def search(
+        self,
+        lines: Sequence[str],
+        settings: SearchSettings,
+        batch_tokens: int = BATCH_TOKENS,
+        seed: int | np.random.Generator | None = None,
+        scores: bool = True,
+    ) -> list[list[Translation] | str]:
+        """The best translations of each line, none of an empty one; or why there are none: a line is too long.
+
+        Args:
+            lines: sentences; those of like lengths are translated side by side, and all are in memory at once
+            settings: how to search
+            batch_tokens: the most source words to translate side by side
+            seed: for sampling; the same seed, lines and batch size give the same translations
+            scores: whether log_probs are wanted; greedy search is faster without
+        """
+        sources = [self.source_ids(line) for line in lines]
+        fitting = [source[:0] if len(source) > MAX_TOKENS else source for source in sources]
+        random = np.random.default_rng(seed)
+        with self.model.inference():
+            found = in_batches(lambda batch: settings.search(self.model, batch, random, scores), batch_tokens, fitting)
+        return [
+            f"has {len(source):,} tokens, more than {MAX_TOKENS:,}; split it into sentences"
+            if len(source) > MAX_TOKENS
+            else [self._translation(hypothesis) for hypothesis in best or ()]
+            for source, best in zip(sources, found, strict=True)
+        ]
 
     def score(
         self,
         pairs: Iterable[tuple[str, str]],
-        batch_sentences: int = 64,
+        batch_tokens: int = BATCH_TOKENS,
         observe: Callable[[Any, NDArray[np.int64]], None] | None = None,
     ) -> Iterator[Translation | None]:
         """What the model thinks of given translations, in their order; None where the source is empty.
 
         Args:
             pairs: sentences and their translations, as text
-            batch_sentences: how many to score side by side
+            batch_tokens: the most source words to score side by side
             observe: called with the model's state and the words that come next, at every step
         """
         remaining = iter(pairs)
@@ -114,7 +132,7 @@ class Translator:
             targets = [self.target_vocabulary.ids(self.target_tokenizer.tokenize(target)) for _, target in chunk]
             with self.model.inference():
                 found = in_batches(
-                    lambda batch, given: score(self.model, batch, given, observe), batch_sentences, sources, targets
+                    lambda batch, given: score(self.model, batch, given, observe), batch_tokens, sources, targets
                 )
             for scored in found:
                 yield None if scored is None else self._translation(scored)
@@ -126,3 +144,31 @@ class Translator:
         tokens = self.target_vocabulary.tokens(np.array(hypothesis.words, np.int64))
         text = self.target_tokenizer.detokenize(tokens)
         return Translation(text, tokens, hypothesis.log_probs, hypothesis.score)
+
+
+def load(path: str | Path, *, threads: int = 1, device: str = "cpu", decoding: str | None = None) -> Translator:
+    """A translator from a folder that `trellex export` made, without torch; or from a run or checkpoint, with it.
+
+    Args:
+        path: the folder
+        threads: CPU threads of an exported model
+        device: of a model in torch: auto, cpu or cuda
+        decoding: "paper" or "exact", instead of what a model in torch was trained with
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}: there is no such folder; give an exported model, a run or a checkpoint")
+    if (folder / "trellex.json").is_file():
+        if device not in ("cpu", "auto") or decoding is not None:
+            raise ValueError(f"{folder}: an exported model runs on the CPU, as it was exported; leave the option out")
+        from trellex.runtime.loading import load_export
+
+        return load_export(folder, threads)
+    try:
+        from trellex.training.loading import load_checkpoint
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"{folder}: needs torch, which is not installed ({error}); run `trellex export` where it is, "
+            "or pip install 'trellex[train]'"
+        ) from error
+    return load_checkpoint(folder, device, decoding)

@@ -35,20 +35,21 @@ class TestHelp:
     def test_has_an_example_that_parses(self, trellex, verb):
         result = trellex(verb, "--help")
         assert result.exit_code == 0
-        assert "Example: " in result.stdout
-        assert f"trellex {verb}" in result.stdout
-        example = VERBS[verb].epilog.removeprefix("Example: ").split(" | ")[-1]
-        program, name, *arguments = shlex.split(example)
-        assert (program, name) == ("trellex", verb)
-        VERBS[verb].make_context(verb, arguments)
+        for example in VERBS[verb].epilog.split("\n\n"):
+            assert example.startswith("Example: ")
+            assert f"trellex {verb}" in example
+            assert example.split("|")[0].strip() in " ".join(result.stdout.split())
+            program, name, *arguments = shlex.split(example.removeprefix("Example: ").split(" | ")[-1])
+            assert (program, name) == ("trellex", verb)
+            VERBS[verb].make_context(verb, arguments)
 
     def test_lists_the_verbs(self, process):
         result = process("--help")
         assert result.exit_code == 0
         assert all(verb in result.stdout for verb in VERBS)
 
-    def test_there_are_five_verbs(self):
-        assert set(VERBS) >= {"prepare", "train", "translate", "evaluate", "info"}
+    def test_there_are_seven_verbs(self):
+        assert set(VERBS) >= {"prepare", "train", "translate", "score", "evaluate", "export", "info"}
 
 
 class TestPrepare:
@@ -157,6 +158,17 @@ class TestTrain:
         recipe = checkpoint.load_info(checkpoint.model_folder(tmp_path / "other"))["recipe"]
         assert (recipe["head"], recipe["training"]["seed"]) == ("softmax", 7)
 
+    def test_a_head_with_options(self, trellex, trained, tmp_path):
+        head = {"type": "binary-ec", "loss": "trellis"}
+        options = ("--head", "{type: binary-ec, loss: trellis}", "--output", tmp_path / "run", "--max-steps", 2)
+        result = trellex("train", trained.recipe, *options)
+        assert result.exit_code == 0
+        assert checkpoint.load_info(checkpoint.model_folder(tmp_path / "run"))["recipe"]["head"] == head
+        told = json.loads(trellex("info", tmp_path / "run", "--json").stdout)
+        assert json.loads(told["head"]) == head
+        assert told["#out"] == told["B"] > 0
+        assert '"loss": "trellis"' in trellex("info", tmp_path / "run").stdout
+
 
 class TestBadRecipe:
     @pytest.fixture
@@ -196,6 +208,22 @@ class TestBadRecipe:
         refused("hybrid-N-ec", "'sofmax'", options=("--head", "sofmax"))
         head = {"type": "binary", "los": "squared"}
         refused("los", "'loss'", change=lambda recipe: recipe.update(head=head))
+        refused("los: ", "'loss'", options=("--head", "{type: binary-ec, los: trellis}"))
+        refused("loss: ", "trellis", "'treliss'", options=("--head", "{type: binary-ec, loss: treliss}"))
+        refused("loss: not an option of softmax", options=("--head", "{type: softmax, loss: trellis}"))
+        refused("type: ", "hybrid-N-ec", "None", options=("--head", "{loss: trellis}"))
+
+    def test_options_of_a_head_that_are_no_numbers(self, refused):
+        for option in ("bits_weight: x", "softmax_weight: -1", "seed: x", "seed: -1"):
+            key, value = option.split(": ")
+            refused(f"{key}: expected a", value, options=("--head", f"{{type: hybrid-9, code: random, {option}}}"))
+
+    @pytest.mark.parametrize(
+        "head", ["{type: binary-ec", "[binary-ec", "type: binary: ec", "{type: [}", "", "null", "5", "[binary-ec]"]
+    )
+    def test_a_head_that_is_neither_a_name_nor_a_mapping(self, refused, head):
+        example = "such as {type: binary-ec, loss: trellis}"
+        refused(f"head: expected a name or a mapping, {example}, got {head!r}", options=("--head", head))
 
 
 class TestBadRun:
@@ -264,13 +292,13 @@ class TestTranslate:
         assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
         lines = (tmp_path / "out.ja").read_text().splitlines()
         assert len(lines) == 80
-        backwards = trellex("translate", trained.run, *sources[::-1], "--batch", 7)
+        backwards = trellex("translate", trained.run, *sources[::-1], "--batch-tokens", 50)
         assert backwards.stdout.splitlines() == lines[40:] + lines[:40]
 
     def test_json_lines(self, trellex, trained, phrasebook):
         plain = trellex("translate", trained.run, phrasebook / "test.en").stdout.splitlines()
         as_json = trellex("translate", trained.run, phrasebook / "test.en", "--json").stdout.splitlines()
-        assert [json.loads(line) for line in as_json] == [{"translation": line} for line in plain]
+        assert [json.loads(line)["translation"] for line in as_json] == plain
 
     def test_nothing_comes_of_nothing(self, trellex, trained, tmp_path):
         (tmp_path / "empty").write_text("")
@@ -288,10 +316,10 @@ class TestTranslate:
             assert of_run == of_folder
             assert json.loads(trellex("info", copied, "--json").stdout)["step"] == int(folder.name[5:])
 
-    def test_bad_input_spares_the_output(self, trellex, trained, tmp_path):
+    def test_strictly_bad_input_spares_the_output(self, trellex, trained, tmp_path):
         (tmp_path / "out.ja").write_text("old")
         (tmp_path / "latin.en").write_bytes(b"good\ncaf\xe9\n")
-        result = trellex("translate", trained.run, tmp_path / "latin.en", "--output", tmp_path / "out.ja")
+        result = trellex("translate", trained.run, tmp_path / "latin.en", "--strict", "--output", tmp_path / "out.ja")
         assert_error(result, f"{tmp_path / 'latin.en'} line 2: not valid UTF-8")
         assert (tmp_path / "out.ja").read_text() == "old"
         assert sorted(path.name for path in tmp_path.iterdir()) == ["latin.en", "out.ja"]

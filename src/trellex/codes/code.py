@@ -111,14 +111,21 @@ class Code(ABC):
 def load_code(path: str | os.PathLike[str]) -> Code:
     """Read a code that `Code.save` wrote. Raises ValueError that names the file if it is not one."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(data, dict) or data.get("type") not in _KINDS:
-            raise ValueError(f"expected a JSON object with a type among {', '.join(sorted(_KINDS))}")
+        return code_from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)}: not a saved code: {error}") from error
+
+
+def code_from_dict(data: Any) -> Code:
+    """The code that `to_dict` described. Raises ValueError if it is none."""
+    if not isinstance(data, dict) or data.get("type") not in list(_KINDS):
+        raise ValueError(f"expected a JSON object with a type among {', '.join(sorted(_KINDS))}")
+    try:
         return _KINDS[data["type"]].from_dict(data)
     except KeyError as error:
-        raise ValueError(f"{os.fspath(path)}: not a saved code: the key {error} is missing") from error
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{os.fspath(path)}: not a saved code: {error}") from error
+        raise ValueError(f"the key {error} is missing") from error
+    except TypeError as error:
+        raise ValueError(str(error)) from error
 
 
 def check_vocab_size(vocab_size: Any, name: str = "vocab_size") -> int:

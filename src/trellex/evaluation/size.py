@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import nn
-
 from trellex.heads import Head
 
 
-def model_size(model: nn.Module) -> dict[str, Any]:
+def model_size(model: Any) -> dict[str, Any]:
     """B, #out, parameters of the output layer and of all, and what they are of those of a softmax model."""
     head = model.head
     assert isinstance(head, Head)

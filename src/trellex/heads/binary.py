@@ -24,7 +24,7 @@ class BinaryHead(Head):
     """
 
     def __init__(self, bits: BitLayer, **options: Any) -> None:
-        super().__init__(bits.hidden_size, bits.code.vocab_size, **options)
+        super().__init__(bits.hidden_size, bits.spelling.code.vocab_size, **options)
         self.bits = bits.check_smoothing(self.label_smoothing)
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:

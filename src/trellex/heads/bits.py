@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from trellex.arrays import as_count
 from trellex.codes import Code
-from trellex.heads.head import Cost, at_least_single, linear_cost, padded_topk
+from trellex.heads.head import Cost, at_least_single, linear_cost
+from trellex.spelling import Spelling, check_decoding
 from trellex.trellis import ConvolutionalCode
 
 LOSSES = ("squared", "cross_entropy", "trellis")
-DECODINGS = ("exact", "paper")
 
 
 class BitLayer(nn.Module):
@@ -56,40 +56,31 @@ class BitLayer(nn.Module):
         loss = loss or ("squared" if mixtures == 1 else "trellis")
         if loss not in LOSSES:
             raise ValueError(f"loss: expected one of {', '.join(LOSSES)}, got {loss!r}")
-        if decoding not in DECODINGS:
-            raise ValueError(f"decoding: expected one of {', '.join(DECODINGS)}, got {decoding!r}")
         if mixtures > 1 and loss != "trellis":
             raise ValueError(f"loss: a mixture needs the loss 'trellis', got {loss!r}; leave it out, or set mixtures 1")
         if mixtures > 1 and decoding == "paper":
             raise ValueError("decoding: the paper's is not defined for a mixture; use 'exact', or set mixtures 1")
-        self.hidden_size, self.code, self.ecc = hidden_size, code, ecc
-        self.loss_name, self.decoding = loss, decoding
-        self.restriction = code.restriction if restriction is None else restriction
-        self.num_outputs = ecc.length(code.num_bits)
+        self.hidden_size, self.loss_name, self.decoding = hidden_size, loss, check_decoding(decoding)
+        self.spelling = Spelling(code, ecc, restriction)
         self.hidden = None if hidden_layer is None else nn.Linear(hidden_size, as_count(hidden_layer, "hidden_layer"))
         inputs = hidden_size if self.hidden is None else self.hidden.out_features
-        self.linear = nn.Linear(inputs, self.mixtures * self.num_outputs)
+        self.linear = nn.Linear(inputs, self.mixtures * self.spelling.length)
         self.weights = nn.Linear(inputs, self.mixtures) if self.mixtures > 1 else None
 
     def outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of the bits and log π, in at least single precision. h [T, H] -> [T, K, L], [T, K]"""
         if self.hidden is not None:
             h = self.hidden(h).relu()
-        logits = at_least_single(self.linear(h)).view(len(h), self.mixtures, self.num_outputs)
+        logits = at_least_single(self.linear(h)).view(len(h), self.mixtures, self.spelling.length)
         if self.weights is None:
             return logits, logits.new_zeros(len(h), 1)
         return logits, at_least_single(self.weights(h)).log_softmax(-1)
 
-    def redundant_bits(self, words: Tensor) -> Tensor:
-        """words [..] -> [.., L]"""
-        return self.ecc.encode(self.code.bits(words))
-
     @cached_property
     def mean_bits(self) -> Tensor:
         """The mean code word, [L]: what the bits' probabilities are when all words are equally probable."""
-        mean: Tensor = self.ecc.posterior(
-            torch.zeros(self.num_outputs, dtype=torch.float64, device="cpu"), self.restriction
-        )
+        level = torch.zeros(self.spelling.length, dtype=torch.float64, device="cpu")
+        mean: Tensor = self.spelling.ecc.posterior(level, self.spelling.restriction)
         return mean
 
     def loss(self, h: Tensor, words: Tensor, smoothing: float | Tensor = 0.0) -> Tensor:
@@ -99,13 +90,13 @@ class BitLayer(nn.Module):
         loss of a single part is linear in the code word, so the mean loss is exactly that of the mean code word.
         """
         logits, log_weights = self.outputs(h)
-        bits = self.redundant_bits(words).to(logits.dtype)
+        bits = self.spelling.redundant_bits(words).to(logits.dtype)
         if isinstance(smoothing, Tensor) or smoothing:
             share = torch.as_tensor(smoothing, dtype=bits.dtype, device=bits.device)
             bits = torch.lerp(bits, self.mean_bits.to(bits), share[..., None])
         if self.loss_name == "trellis":
             scores = (logits * bits[:, None]).sum(-1)
-            return -self._mixed(scores - self._log_partition(logits), log_weights)
+            return -self.spelling.mixed(scores - self.spelling.log_partition(logits), log_weights)
         logits = logits[:, 0]
         if self.loss_name == "cross_entropy":
             return (nn.functional.softplus(logits) - logits * bits).sum(-1)
@@ -116,33 +107,17 @@ class BitLayer(nn.Module):
         """log P(word | h) among the words. h [T, H], words [T] -> [T]"""
         logits, log_weights = self.outputs(h)
         exact = logits.double()  # scores are large and their differences small
-        scores = (exact * self.redundant_bits(words)[:, None]).sum(-1)
-        return self._mixed(scores - self._log_partition(exact), log_weights).to(logits.dtype)
+        return self.spelling.log_prob(exact, log_weights, words).to(logits.dtype)
 
     def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """The k most probable words. h [T, H] -> words, log_probs [T, k]
-
-        Of a mixture: the most probable among the k best words of each part, weighed by all parts. Those are the k
-        best of all unless one of them is among the k best of no part.
-        """
+        """The k most probable words, of a mixture nearly always; see `Spelling`. h [T, H] -> words, log_probs [T, k]"""
         logits, log_weights = self.outputs(h)
-        exact = logits.double()
-        numbers, scores = self.ecc.topk(exact, k, size=self.restriction)  # [T, K, k]
-        normaliser = self._log_partition(exact)
-        if self.mixtures == 1:
-            words, log_probs = self.code.words(numbers[:, 0]), scores[:, 0] - normaliser
-            return words, log_probs.to(logits.dtype)
-        words = self.code.words(numbers).flatten(1).sort(-1).values  # [T, K · k], −1 first
-        missing = torch.cat([words[:, :1] < 0, words[:, 1:] == words[:, :-1]], -1)
-        scores = torch.einsum("tcl,tkl->tck", self.redundant_bits(words.clamp(min=0)).double(), exact)
-        log_probs = self._mixed(scores - normaliser[:, None], log_weights[:, None])
-        words, log_probs = padded_topk(log_probs.masked_fill(missing, -torch.inf), words, k)
+        words, log_probs = self.spelling.topk(logits.double(), log_weights, k)
         return words, log_probs.to(logits.dtype)
 
     def decode(self, h: Tensor) -> Tensor:
         """The paper's decoding: the best of all bit arrays, −1 if it belongs to no word. h [T, H] -> words [T]"""
-        probs = self.outputs(h)[0][:, 0].double().sigmoid()  # a probability rounded to 1 would count as certain
-        return self.code.ids(self.ecc.decode(probs))
+        return self.spelling.decode(self.outputs(h)[0][:, 0].double())
 
     def sample(self, h: Tensor, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
         """A word drawn for every row. h [T, H] -> words [T]
@@ -153,15 +128,16 @@ class BitLayer(nn.Module):
         if self.mixtures == 1:
             chosen = logits[:, 0]
         else:
-            masses = self._log_masses(logits, log_weights, temperature).softmax(-1)
+            masses = self.spelling.log_masses(logits, log_weights, temperature).softmax(-1)
             part = torch.multinomial(masses, 1, generator=generator)
             chosen = logits.take_along_dim(part[..., None], 1)[:, 0]
-        numbers = self.ecc.sample(chosen / temperature, size=self.restriction, generator=generator)
-        return self.code.words(numbers)
+        spelling = self.spelling
+        numbers = spelling.ecc.sample(chosen / temperature, size=spelling.restriction, generator=generator)
+        return spelling.code.words(numbers)
 
     def log_mass(self, h: Tensor, temperature: float) -> Tensor:
         """The log of what `sample` normalises: log Σ_k Σ_w (π_k P_k(w))^(1 / temperature). h [T, H] -> [T]"""
-        return self._log_masses(*self.outputs(h), temperature).logsumexp(-1)
+        return self.spelling.log_masses(*self.outputs(h), temperature).logsumexp(-1)
 
     def check_smoothing(self, label_smoothing: float) -> Self:
         """Raises ValueError if the loss of this layer cannot be smoothed."""
@@ -176,17 +152,3 @@ class BitLayer(nn.Module):
         if self.weights is not None:
             cost += linear_cost(self.weights)
         return cost if self.hidden is None else cost + linear_cost(self.hidden, is_output=False)
-
-    def _log_partition(self, logits: Tensor) -> Tensor:
-        """[.., L] -> [..]"""
-        log_partition: Tensor = self.ecc.log_partition(logits, size=self.restriction)
-        return log_partition
-
-    def _mixed(self, log_probs: Tensor, log_weights: Tensor) -> Tensor:
-        """log Σ π_k P_k. log_probs, log_weights [.., K] -> [..]"""
-        return log_probs[..., 0] if self.mixtures == 1 else (log_probs + log_weights).logsumexp(-1)
-
-    def _log_masses(self, logits: Tensor, log_weights: Tensor, temperature: float) -> Tensor:
-        """log Σ_w (π_k P_k(w))^(1 / temperature) of every part. logits [T, K, L], log_weights [T, K] -> [T, K]"""
-        cold = self._log_partition(logits) - log_weights
-        return self._log_partition(logits / temperature) - cold / temperature

@@ -142,11 +142,3 @@ def on_rows(loss: Callable[[Tensor, Tensor], Tensor], chosen: Tensor, h: Tensor,
 def at_least_single(values: Tensor) -> Tensor:
     """Half precision as float32; float32 and float64 as they are."""
     return values if values.dtype == torch.float64 else values.float()
-
-
-def padded_topk(scores: Tensor, words: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k best of some candidates, padded with −1 and −inf. scores, words [T, C] -> words, scores [T, k]"""
-    best, order = scores.topk(min(k, scores.shape[1]), -1)
-    missing = (0, k - best.shape[1])
-    chosen = words.gather(-1, order).where(best > -torch.inf, -1)
-    return nn.functional.pad(chosen, missing, value=-1), nn.functional.pad(best, missing, value=-torch.inf)

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from trellex.arrays import best_of
 from trellex.heads.binary import UNK
 from trellex.heads.bits import BitLayer
-from trellex.heads.head import Cost, Head, at_least_single, linear_cost, on_rows, padded_topk
+from trellex.heads.head import Cost, Head, at_least_single, linear_cost, on_rows
 
 
 class HybridHead(Head):
@@ -43,9 +44,9 @@ class HybridHead(Head):
         self.other = softmax_size - 1  # the marker's place in the softmax, and the id of the first rare word
         self.softmax = nn.Linear(bits.hidden_size, softmax_size)
         self.bits = bits.check_smoothing(self.label_smoothing)
-        self.offset = vocab_size - bits.code.vocab_size
+        self.offset = vocab_size - bits.spelling.code.vocab_size
         if self.offset not in (0, self.other):
-            raise ValueError(f"bits: expected a code of {vocab_size - self.other} rare words, got {bits.code}")
+            raise ValueError(f"bits: expected a code of {vocab_size - self.other} rare words, got {bits.spelling.code}")
         self.softmax_weight, self.bits_weight = softmax_weight, bits_weight
 
     def _log_softmax(self, h: Tensor) -> Tensor:
@@ -95,7 +96,7 @@ class HybridHead(Head):
         frequent_words = torch.arange(self.other, device=h.device).expand(len(h), -1)
         words = torch.cat([frequent_words, self._to_vocabulary(rare_words)], -1)
         scores = torch.cat([log_softmax[:, : self.other], log_softmax[:, self.other :] + rare_log_probs], -1)
-        return padded_topk(scores, words, k)
+        return best_of(scores, words, k)
 
     def _to_vocabulary(self, rare_words: Tensor) -> Tensor:
         """From the bits' numbering to that of the vocabulary; −1 stays."""

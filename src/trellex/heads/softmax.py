@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trellex.heads.head import Cost, Head, at_least_single, linear_cost, padded_topk
+from trellex.arrays import best_of
+from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 
 
 class SoftmaxHead(Head):
@@ -30,7 +31,7 @@ class SoftmaxHead(Head):
     def _topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
         log_probs = at_least_single(self.linear(h)).log_softmax(-1)
         every = torch.arange(self.vocab_size, device=h.device).expand_as(log_probs)
-        return padded_topk(log_probs, every, k)
+        return best_of(log_probs, every, k)
 
     def _sample(self, h: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
         probs = (at_least_single(self.linear(h)) / temperature).softmax(-1)

@@ -103,6 +103,10 @@ class TranslationModel(nn.Module):
         hidden, decoder = self.decoder(inputs, state.decoder, state.memory)
         return SearchState(state.memory, decoder, hidden[:, -1])
 
+    def best(self, state: SearchState) -> NDArray[np.int64]:
+        """The best next word of every row. -> [N]"""
+        return self.topk(state, 1)[0][:, 0]
+
     def topk(self, state: SearchState, k: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """The k best next words of every row. -> words, log_probs [N, k]"""
         words, log_probs = self.head.topk(state.hidden, k)

@@ -11,9 +11,23 @@ from numpy.typing import NDArray
 from trellex.search.loop import Choice, Hypothesis, Model, Open, grow, length_limit
 
 
-def greedy(model: Model, sources: Sequence[NDArray[Any]]) -> list[Hypothesis]:
-    """The best next word, again and again. sources: ids of each sentence, none of them empty -> one of each"""
-    return [best for (best,) in beam(model, sources, 1, length_penalty=0.0)]
+def greedy(
+    model: Model, sources: Sequence[NDArray[Any]], scores: bool = True, length_penalty: float = 1.0
+) -> list[Hypothesis]:
+    """The best next word, again and again. Without `scores` it is faster, and log_probs are NaN.
+
+    sources: ids of each sentence, none of them empty -> one hypothesis of each
+    """
+
+    def choose(rows: Open) -> Choice:
+        if scores:
+            words, log_probs = model.topk(rows.state, 1)
+            return Choice(None, words[:, 0], log_probs[:, 0])
+        best = model.best(rows.state)
+        return Choice(None, best, np.full(len(best), np.nan))
+
+    limits = [length_limit(len(source)) for source in sources]
+    return [best for (best,) in grow(model, sources, choose, limits=limits, length_penalty=length_penalty)]
 
 
 def beam(
@@ -43,8 +57,6 @@ def beam(
 def _best(model: Model, rows: Open, width: int) -> Choice:
     """Of every sentence the best of all words that could follow, as many as it has room for."""
     words, log_probs = model.topk(rows.state, width)
-    if width == 1:
-        return Choice(np.arange(len(words)), words[:, 0], log_probs[:, 0])
     candidates = np.flatnonzero(words >= 0)  # there may be fewer words than the beam is wide
     row, word, log_prob = candidates // width, words.ravel()[candidates], log_probs.ravel()[candidates]
     order = np.lexsort((-(rows.total[row] + log_prob), rows.sentence[row]))

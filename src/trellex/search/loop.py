@@ -25,6 +25,8 @@ class Model(Protocol):
 
     def step(self, state: Any, words: Ints) -> Any: ...
 
+    def best(self, state: Any) -> Ints: ...
+
     def topk(self, state: Any, k: int) -> tuple[Ints, NDArray[Any]]: ...
 
     def log_prob(self, state: Any, words: Ints) -> NDArray[Any]: ...
@@ -37,7 +39,7 @@ class Hypothesis(NamedTuple):
 
     Attributes:
         words: ids without EOS  [T]
-        log_probs: log P of every word and, if the end was reached, of EOS  [T + 1], else [T]
+        log_probs: log P of every word and, if the end was reached, of EOS  [T + 1], else [T]; NaN if not asked for
         score: what hypotheses are ranked by: the sum of log_probs, divided by a power of their number
     """
 
@@ -69,7 +71,7 @@ class Open(NamedTuple):
 class Choice(NamedTuple):
     """Words that go on from open hypotheses, by sentence and best first."""
 
-    row: Ints  # the open hypothesis a word follows  [C]
+    row: Ints | None  # the open hypothesis a word follows  [C]; None: one word follows each, in their order
     word: Ints  # [C]
     log_prob: NDArray[Any]  # [C]
 
@@ -137,7 +139,7 @@ def grow(
     divisors = np.maximum(np.arange(limit.max() + 1), 1) ** length_penalty
     history = History()
     done: list[list[tuple[bool, float, int]]] = [[] for _ in sources]  # whether cut off, −score, last node; best first
-    bar = np.full(len(sources), -np.inf)  # the score that a hypothesis must exceed to enter the nbest best
+    bar = np.full(len(sources), -np.inf)  # the score that a hypothesis must reach to enter the nbest best
     sentence = np.repeat(np.arange(len(sources)), copies)
     state = model.start(sources)
     rows = Open(
@@ -149,26 +151,30 @@ def grow(
         room=np.full(len(sources), width),
     )
     while True:
-        chosen = choose(rows)
-        sentence, length = rows.sentence[chosen.row], rows.length + 1
-        total = rows.total[chosen.row] + chosen.log_prob
-        node = history.add(rows.node[chosen.row], chosen.word, chosen.log_prob)
-        ended = chosen.word == EOS
+        row, word, log_prob = choose(rows)
+        state, sentence, total, parent, length, room = rows
+        if row is not None:
+            sentence, total, parent = sentence[row], total[row], parent[row]
+        length, total = length + 1, total + log_prob
+        node = history.add(parent, word, log_prob)
+        ended = word == EOS
         stopped = ended | (length >= limit[sentence])
-        for place in np.flatnonzero(stopped):
-            of_sentence = done[sentence[place]]
-            insort(of_sentence, (not ended[place], -total[place] / divisors[length], int(node[place])))
-            rows.room[sentence[place]] -= 1
-            if len(of_sentence) >= nbest:
-                bar[sentence[place]] = -of_sentence[nbest - 1][1]
-        # A hypothesis is at its best if all words to come are certain and as many as the limit allows.
-        hopeful = ~stopped & ~(total < bar[sentence] * divisors[limit[sentence]])
-        goes_on = np.zeros(len(sources), bool)
-        goes_on[sentence[hopeful]] = True
-        going = np.flatnonzero(~stopped & goes_on[sentence])
-        if len(going) == 0:
-            return [[history.hypothesis(node, -score) for _, score, node in best[:nbest]] for best in done]
-        row, word = chosen.row[going], chosen.word[going]
-        if not np.array_equal(row, np.arange(len(rows.sentence))):
-            rows = rows._replace(state=rows.state.select(row))
-        rows = Open(model.step(rows.state, word), sentence[going], total[going], node[going], length, rows.room)
+        if stopped.any() or any(done):
+            for place in np.flatnonzero(stopped):
+                of_sentence = done[sentence[place]]
+                insort(of_sentence, (not ended[place], -total[place] / divisors[length], int(node[place])))
+                room[sentence[place]] -= 1
+                if len(of_sentence) >= nbest:
+                    bar[sentence[place]] = -of_sentence[nbest - 1][1]
+            # A hypothesis is at its best if all words to come are certain and as many as the limit allows.
+            hopeful = ~stopped & ~(total < bar[sentence] * divisors[limit[sentence]])
+            goes_on = np.zeros(len(sources), bool)
+            goes_on[sentence[hopeful]] = True
+            going = np.flatnonzero(~stopped & goes_on[sentence])
+            if len(going) == 0:
+                return [[history.hypothesis(last, -score) for _, score, last in best[:nbest]] for best in done]
+            row = going if row is None else row[going]
+            word, sentence, total, node = word[going], sentence[going], total[going], node[going]
+        if row is not None:
+            state = state.select(row)
+        rows = Open(model.step(state, word), sentence, total, node, length, room)

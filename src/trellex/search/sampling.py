@@ -26,7 +26,7 @@ def sample(
 
     def choose(rows: Open) -> Choice:
         words = model.sample(rows.state, temperature, random)
-        return Choice(np.arange(len(words)), words, model.log_prob(rows.state, words))
+        return Choice(None, words, model.log_prob(rows.state, words))
 
     limits = [length_limit(len(source)) for source in sources]
     return grow(model, sources, choose, limits=limits, width=count, copies=count, nbest=count)

@@ -35,6 +35,6 @@ def score(
         words = np.array([ended[sentence][rows.length] for sentence in rows.sentence])
         if observe is not None:
             observe(rows.state, words)
-        return Choice(np.arange(len(words)), words, model.log_prob(rows.state, words))
+        return Choice(None, words, model.log_prob(rows.state, words))
 
     return [best for (best,) in grow(model, sources, choose, limits=[len(target) for target in ended])]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.search.beam_search import beam
+from trellex.search.beam_search import beam, greedy
 from trellex.search.loop import Hypothesis, Model
 from trellex.search.sampling import sample
 
@@ -43,37 +43,37 @@ class SearchSettings:
             raise ValueError(f"nbest: a beam of {self.beam} finds no more, got {self.nbest}; widen the beam")
         if not self.sample and self.temperature != 1:
             raise ValueError(f"temperature: only sampling has one, got {self.temperature}; add sample")
-        if not 0 < self.temperature < np.inf:
-            raise ValueError(f"temperature: expected a number above 0, got {self.temperature}; greedy is its limit")
-        if not 0 <= self.length_penalty < np.inf:
-            raise ValueError(f"length_penalty: expected a number of at least 0, got {self.length_penalty}")
+        if not 1e-3 <= self.temperature <= 1e3:
+            raise ValueError(f"temperature: expected 0.001 to 1,000, got {self.temperature}; greedy is its limit at 0")
+        if not 0 <= self.length_penalty <= 10:
+            raise ValueError(f"length_penalty: expected 0 to 10, got {self.length_penalty}")
 
     def search(
-        self, model: Model, sources: Sequence[NDArray[Any]], random: np.random.Generator
+        self, model: Model, sources: Sequence[NDArray[Any]], random: np.random.Generator, scores: bool = True
     ) -> list[list[Hypothesis]]:
-        """Translations of non-empty sentences side by side, best first."""
+        """Translations of non-empty sentences side by side, best first; greedy ones are faster without scores."""
         if self.sample:
             return sample(model, sources, self.nbest, self.temperature, random)
+        if self.beam == 1:
+            return [[best] for best in greedy(model, sources, scores, self.length_penalty)]
         return beam(model, sources, self.beam, self.nbest, self.length_penalty)
 
 
 def in_batches(
-    search: Callable[..., Sequence[Result]],
-    batch_sentences: int,
-    sources: Sequence[NDArray[Any]],
-    *others: Sequence[Any],
+    search: Callable[..., Sequence[Result]], batch_tokens: int, sources: Sequence[NDArray[Any]], *others: Sequence[Any]
 ) -> list[Result | None]:
     """What a search gives for each source, with sources of like lengths in one batch; None for an empty source.
 
     Args:
         search: takes a batch of sources and of each of the others
-        batch_sentences: the size of a batch
+        batch_tokens: the most words of a batch, padding included, unless a single source has more
         others: what belongs to the sources, such as their translations
     """
     results: list[Result | None] = [None] * len(sources)
     order = sorted((row for row in range(len(sources)) if len(sources[row])), key=lambda row: len(sources[row]))
-    for first in range(0, len(order), batch_sentences):
-        rows = order[first : first + batch_sentences]
+    while order:
+        rows = order[-max(1, batch_tokens // len(sources[order[-1]])) :]  # the longest that are left
+        del order[-len(rows) :]
         found = search(*([column[row] for row in rows] for column in (sources, *others)))
         for row, result in zip(rows, found, strict=True):
             results[row] = result

@@ -34,7 +34,7 @@ from trellex.text.manifest import (
     corpus_files,
 )
 from trellex.text.parallel import Ids, ParallelIds, write_ids
-from trellex.text.tokenizers import Tokenizer, build_tokenizer
+from trellex.text.tokenizers import Tokenizer
 from trellex.text.vocabulary import UNK, Vocabulary
 
 __all__ = ["Corpus", "Manifest", "ParallelIds", "PrepareSettings", "prepare"]
@@ -79,12 +79,12 @@ class Corpus:
     @cached_property
     def source_tokenizer(self) -> Tokenizer:
         """The tokeniser that cut the source."""
-        return _build_tokenizer(self.manifest.settings, "source")
+        return self.manifest.settings.tokenizer("source")
 
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
         """The tokeniser that cut the target."""
-        return _build_tokenizer(self.manifest.settings, "target")
+        return self.manifest.settings.tokenizer("target")
 
 
 def prepare(settings: PrepareSettings, folder: AnyPath, report: Report | None = None) -> Manifest:
@@ -183,7 +183,7 @@ class _Tally:
 
 
 def _build(settings: PrepareSettings, inputs: dict[str, InputFile], draft: Path, report: Report) -> Manifest:
-    tokenizers = {side: _build_tokenizer(settings, side) for side in SIDES}
+    tokenizers = {side: settings.tokenizer(side) for side in SIDES}
     tallies = {}
     for split in reversed(settings.splits()):  # the short ones first: their faults show before the long work
         tallies[split] = _tokenize(settings, split, tokenizers, draft, report)
@@ -276,11 +276,6 @@ def _number(draft: Path, split: str, side: str, vocabulary: Vocabulary, tally: _
 
 def _dtype(vocabulary: Vocabulary) -> Literal["uint16", "uint32"]:
     return "uint16" if len(vocabulary) <= 1 << 16 else "uint32"
-
-
-def _build_tokenizer(settings: PrepareSettings, side: str) -> Tokenizer:
-    name, language, lowercase = (getattr(settings, f"{side}_{key}") for key in ("tokenizer", "language", "lowercase"))
-    return build_tokenizer(name, language, lowercase)
 
 
 def _load_vocabulary(path: Path, size: int) -> Vocabulary:

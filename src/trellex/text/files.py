@@ -23,24 +23,32 @@ def read_lines(path: AnyPath) -> Iterator[str]:
     """
     path = Path(path)
     number = 0
-    try:
-        with _open_binary(path) as file:
+    with unpacking(path), open_binary(path) as file:
+        try:
             for number, line in enumerate(file, start=1):
                 text = line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
                 yield text.removeprefix("\ufeff") if number == 1 else text
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} line {number}: not valid UTF-8 at byte {error.start + 1} of the line; "
-            "convert the file, e.g. with `iconv -t UTF-8`"
-        ) from error
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path} line {number}: not valid UTF-8 at byte {error.start + 1} of the line; "
+                "convert the file, e.g. with `iconv -t UTF-8`"
+            ) from error
+
+
+@contextmanager
+def unpacking(path: Path) -> Iterator[None]:
+    """Say so if a compressed file is truncated or damaged."""
+    try:
+        yield
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise ValueError(
-            f"{path}: cannot be unpacked after line {number} ({error}); the file is truncated or damaged, "
+            f"{path}: cannot be unpacked to its end ({error}); the file is truncated or damaged, "
             "get it again, or rename it if it is not compressed"
         ) from error
 
 
-def _open_binary(path: Path) -> BufferedIOBase:
+def open_binary(path: Path) -> BufferedIOBase:
+    """A file to read bytes from, unpacked if its name ends in `.gz` or `.xz`."""
     if path.suffix == ".gz":
         return gzip.open(path, "rb")
     if path.suffix == ".xz":
@@ -82,6 +90,8 @@ def atomic_writer(path: AnyPath, mode: Literal["w", "wb"] = "w") -> Iterator[Any
     Text is UTF-8 with "\\n" at the end of lines.
     """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
     try:

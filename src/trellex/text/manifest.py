@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from trellex.text.files import AnyPath, atomic_writer
-from trellex.text.tokenizers import check_tokenizer
+from trellex.text.tokenizers import Tokenizer, build_tokenizer, check_tokenizer
 
 SIDES = ("source", "target")
 MANIFEST = "manifest.json"
@@ -21,7 +21,32 @@ class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PrepareSettings(_Record):
+class TextSettings(_Record):
+    """How text is cut into tokens."""
+
+    source_language: str = Field(description="language to translate from, two letters, such as en")
+    target_language: str = Field(description="language to translate to, two letters, such as ja")
+    source_tokenizer: str = Field(description="whitespace (text that is tokenised already), moses, mecab or characters")
+    target_tokenizer: str = Field(description="the same for the target")
+    source_lowercase: bool = Field(False, description="whether the source is lower-cased")
+    target_lowercase: bool = Field(False, description="whether the target is lower-cased")
+
+    @field_validator("source_tokenizer", "target_tokenizer")
+    @classmethod
+    def _tokenizer_exists(cls, name: str) -> str:
+        return check_tokenizer(name)
+
+    def text(self) -> TextSettings:
+        """These settings alone, without those of a subclass."""
+        return TextSettings(**{name: getattr(self, name) for name in TextSettings.model_fields})
+
+    def tokenizer(self, side: str) -> Tokenizer:
+        """The tokeniser of the source or the target."""
+        name, language = getattr(self, f"{side}_tokenizer"), getattr(self, f"{side}_language")
+        return build_tokenizer(name, language, getattr(self, f"{side}_lowercase"))
+
+
+class PrepareSettings(TextSettings):
     """What `prepare` is told: the files of a corpus, and how to cut and count them."""
 
     train_source: Path = Field(description="training text, one sentence a line; .gz and .xz are unpacked")
@@ -30,12 +55,6 @@ class PrepareSettings(_Record):
     dev_target: Path = Field(description="its translation")
     test_source: Path | None = Field(None, description="text that the finished model is tested on")
     test_target: Path | None = Field(None, description="its translation")
-    source_language: str = Field(description="language to translate from, two letters, such as en")
-    target_language: str = Field(description="language to translate to, two letters, such as ja")
-    source_tokenizer: str = Field(description="whitespace (text that is tokenised already), moses, mecab or characters")
-    target_tokenizer: str = Field(description="the same for the target")
-    source_lowercase: bool = Field(False, description="whether the source is lower-cased")
-    target_lowercase: bool = Field(False, description="whether the target is lower-cased")
     source_vocab_size: VocabularySize | None = Field(
         None, description="source words known, three markers included; none: all"
     )
@@ -44,11 +63,6 @@ class PrepareSettings(_Record):
     )
     min_length: int = Field(1, ge=1, description="training pairs with fewer tokens on a side are dropped")
     max_length: int = Field(60, ge=1, description="training pairs with more tokens on a side are dropped")
-
-    @field_validator("source_tokenizer", "target_tokenizer")
-    @classmethod
-    def _tokenizer_exists(cls, name: str) -> str:
-        return check_tokenizer(name)
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:

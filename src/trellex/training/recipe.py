@@ -85,10 +85,17 @@ def load_recipe(
 
 
 def _head(text: str | None) -> Any:
+    if text is None:
+        return None
     try:
-        return None if text is None else yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(f"head: expected a name or a mapping, such as {{type: binary-ec}}, got {text!r}") from error
+        head = yaml.safe_load(text)
+    except yaml.YAMLError:
+        head = None
+    if not isinstance(head, str | dict):
+        raise ValueError(
+            f"head: expected a name or a mapping, such as {{type: binary-ec, loss: trellis}}, got {text!r}"
+        )
+    return head
 
 
 def _given(**values: Any) -> dict[str, Any]:

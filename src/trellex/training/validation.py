@@ -26,11 +26,11 @@ class Evaluation(NamedTuple):
 
 
 def translate_ids(
-    model: TranslationModel, sources: Sequence[NDArray[Any]], batch_sentences: int = 256
+    model: TranslationModel, sources: Sequence[NDArray[Any]], batch_tokens: int = 8192
 ) -> list[list[int]]:
     """Greedy translations in the order of the sources; empty ones stay empty."""
     with model.inference():
-        found = in_batches(lambda batch: greedy(model, batch), batch_sentences, sources)
+        found = in_batches(lambda batch: greedy(model, batch, scores=False), batch_tokens, sources)
     return [best.words if best else [] for best in found]
 
 

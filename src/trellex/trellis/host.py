@@ -15,7 +15,7 @@ from trellex.arrays import as_count, is_tensor
 from trellex.trellis import kernels
 from trellex.trellis.lattice import Lattice
 
-FEW_ROWS = 24  # up to which one word at a time is faster than many side by side
+FEW_TO_DECODE, FEW_TO_SUM = 24, 8  # rows up to which one word at a time is faster than many side by side
 MIN_ROWS = 64  # a thread's share below which starting it does not pay
 
 Floats: TypeAlias = NDArray[Any]
@@ -50,7 +50,7 @@ def _also_for_tensors(algorithm: Callable[..., Any]) -> Callable[..., Any]:
 def viterbi(probs: Floats, lattice: Lattice) -> NDArray[np.int64]:
     """The most probable word of bit probabilities. probs [N, L] -> bits [N, B]"""
     bits = np.empty((len(probs), lattice.num_bits), np.int64)
-    if lattice.butterfly is not None and len(probs) <= FEW_ROWS:
+    if lattice.butterfly is not None and len(probs) <= FEW_TO_DECODE:
         num_outputs, _, _, half = lattice.butterfly.shape
         bad_row = kernels.viterbi_butterfly(half, num_outputs)(probs, lattice.butterfly, bits)
     else:
@@ -74,8 +74,17 @@ def log_partition(logits: Floats, lattice: Lattice, with_posterior: bool = False
     """The log-sum over words and, if asked for, its gradient. logits [N, L] -> values [N], posterior [N, L]"""
     values = np.empty(len(logits), logits.dtype)
     posterior = np.empty(logits.shape if with_posterior else (0, 0), logits.dtype)
-    _check(_run(kernels.log_partition, lattice, logits, values, posterior))
+    kernel = kernels.log_partition if len(logits) <= FEW_TO_SUM else _log_partition_in_bulk
+    _check(_run(kernel, lattice, logits, values, posterior))
     return values, posterior if with_posterior else None
+
+
+def _log_partition_in_bulk(logits: Floats, *others: Any) -> int:
+    """As the kernel of this name, which leaves the exponentials to numpy because numpy computes several at once."""
+    logits = np.ascontiguousarray(logits)  # spares compiling for others
+    with np.errstate(all="ignore"):
+        odds = np.exp(logits, dtype=np.float64)
+    return kernels.log_partition_in_bulk(logits, odds, *others)
 
 
 @_also_for_tensors

@@ -19,9 +19,11 @@ from numba import njit
 CERTAIN = 1e4  # nats; stands for an infinite logit: outweighs ordinary ones, adds up, leaves digits in float32
 ONE = np.uint32(1)  # indices stay unsigned, which spares the check for negative ones
 
-SAFE_SPAN = 600.0  # nats between the scores of any two words, within which sums need no scaling in float64
+SAFE_SPAN = 600.0  # nats of a score above or below 0, within which sums need no scaling in float64
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
+# for sums of numbers above 0, which hardly depend on the order and on whether products are rounded first
+compiled_sums = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 
 
 @compiled
@@ -92,6 +94,15 @@ def viterbi_butterfly(half: int, num_outputs: int) -> Callable[..., Any]:
     return viterbi
 
 
+@compiled
+def _widest(levels):
+    """The number of states of the largest level."""
+    widest = ONE
+    for level in range(levels.shape[0] - 1):
+        widest = max(widest, levels[level + 1] - levels[level])
+    return widest
+
+
 LANES = 40  # words side by side: enough for the vector units, few enough for the first-level cache
 
 
@@ -104,10 +115,7 @@ def viterbi(probs, levels, incoming, edges, patterns, bits):
     num_bits = bits.shape[1]
     num_steps = levels.shape[0] - 2
     num_patterns, num_outputs = patterns.shape
-    widest = ONE
-    for step in range(num_steps):
-        widest = max(widest, levels[step + 1] - levels[step])
-    score = np.empty((2, widest, LANES))
+    score = np.empty((2, _widest(levels), LANES))
     winner = np.empty((levels[num_steps + 1], LANES), np.uint8)  # which of the edges into a state
     logits = np.zeros((probs.shape[1], LANES))
     metric = np.empty((num_patterns, LANES))
@@ -355,6 +363,148 @@ def log_partition(logits, levels, incoming, edges, patterns, values, posterior):
                     total += patterns[pattern, output] * share[pattern]
                 posterior[row, step * num_outputs + output] = total
     return -1
+
+
+SUM_LANES = 64  # words side by side: many, for the compiled code compares addresses before every loop over them
+
+
+@compiled_sums
+def log_partition_in_bulk(logits, odds, levels, incoming, edges, patterns, values, posterior):
+    """`log_partition`, many rows at a time. odds: exp(logits), in float64  [N, L]
+
+    Rows whose sums need scaling are left to `log_partition`. In their lanes, as in those without a row, all odds are 1.
+    """
+    num_rows, length = logits.shape
+    num_steps = levels.shape[0] - 2
+    num_patterns = patterns.shape[0]
+    outgoing = _outgoing(levels, incoming, edges, num_patterns)
+    is_safe = np.empty(SUM_LANES, np.bool_)
+    bit_odds, bit_probs = np.empty((length, SUM_LANES)), np.empty((length, SUM_LANES))
+    factor = np.zeros((num_steps, num_patterns + 1, SUM_LANES))  # the last is that of missing edges and stays 0
+    mass = np.empty((levels[num_steps + 1], SUM_LANES))
+    for first in range(0, num_rows, SUM_LANES):
+        bit_odds[:] = 1.0
+        for lane in range(SUM_LANES):
+            row = first + lane
+            is_safe[lane] = row < num_rows and _reach(logits[row]) < SAFE_SPAN
+            if is_safe[lane]:
+                for place in range(length):
+                    bit_odds[place, lane] = odds[row, place]
+            elif row < num_rows:
+                one = slice(row, row + 1)
+                if log_partition(logits[one], levels, incoming, edges, patterns, values[one], posterior[one]) >= 0:
+                    return row
+        _factors(bit_odds, patterns, factor)
+        _forward_in_bulk(levels, incoming, edges, factor, mass)
+        for lane in range(SUM_LANES):
+            if is_safe[lane]:
+                values[first + lane] = math.log(mass[-1, lane])
+        if posterior.shape[0] == 0:
+            continue
+        _backward_in_bulk(levels, outgoing, patterns, factor, mass, bit_probs)
+        for lane in range(SUM_LANES):
+            if is_safe[lane]:
+                for place in range(length):
+                    posterior[first + lane, place] = bit_probs[place, lane]
+    return -1
+
+
+@compiled
+def _outgoing(levels, incoming, edges, num_patterns):
+    """Target (counted within its level) and output pattern of the edges out of a state, by input bit. [states, 2, 2]
+
+    A missing edge has the pattern `num_patterns`.
+    """
+    outgoing = np.zeros((incoming.shape[0] - 1, 2, 2), np.uint32)
+    outgoing[:, :, 1] = num_patterns
+    for step in range(levels.shape[0] - 2):
+        start = levels[step + 1]
+        for state in range(start, levels[step + 2]):
+            for edge in range(incoming[state], incoming[state + ONE]):
+                source, bit = levels[step] + edges[edge, 0], edges[edge, 2]
+                outgoing[source, bit, 0], outgoing[source, bit, 1] = state - start, edges[edge, 1]
+    return outgoing
+
+
+@compiled_sums
+def _reach(logits):
+    """How far above or below 0 the score of a word can be; NaN if a logit is. logits [L]"""
+    total, spread = 0.0, 0.0
+    for place in range(logits.shape[0]):
+        logit = np.float64(logits[place])
+        total += logit
+        spread += abs(logit)
+    return 0.5 * (spread + abs(total))  # the sum of the positive logits, or of the negative ones if that is more
+
+
+@compiled_sums
+def _factors(odds, patterns, factor):
+    """By how much an edge multiplies the odds of its way. odds [L, lanes] -> factor [T, patterns + 1, lanes]"""
+    num_patterns, num_outputs = patterns.shape
+    for step in range(factor.shape[0]):
+        for pattern in range(num_patterns):
+            factor[step, pattern] = 1.0
+            for output in range(num_outputs):
+                if patterns[pattern, output] == 1.0:
+                    for lane in range(SUM_LANES):
+                        factor[step, pattern, lane] *= odds[step * num_outputs + output, lane]
+
+
+@compiled_sums
+def _forward_in_bulk(levels, incoming, edges, factor, mass):
+    """The sum over all ways into every state. factor [T, patterns + 1, lanes] -> mass [states, lanes]"""
+    mass[0] = 1.0
+    for step in range(factor.shape[0]):
+        base = levels[step]
+        for state in range(levels[step + 1], levels[step + 2]):
+            edge, end = incoming[state], incoming[state + ONE]
+            source, pattern = base + edges[edge, 0], edges[edge, 1]
+            for lane in range(SUM_LANES):
+                mass[state, lane] = mass[source, lane] * factor[step, pattern, lane]
+            for other in range(edge + ONE, end):
+                source, pattern = base + edges[other, 0], edges[other, 1]
+                for lane in range(SUM_LANES):
+                    mass[state, lane] += mass[source, lane] * factor[step, pattern, lane]
+
+
+@compiled_sums
+def _backward_in_bulk(levels, outgoing, patterns, factor, mass, bit_probs):
+    """The probability of every bit. factor [T, patterns + 1, lanes], mass [states, lanes] -> bit_probs [L, lanes]
+
+    The flow of a state is the sum over all ways on from it, as a share of the sum over all words.
+    """
+    num_patterns, num_outputs = patterns.shape
+    flow = np.empty((2, _widest(levels), SUM_LANES))
+    share = np.empty((num_patterns + 1, SUM_LANES))
+    here, there = np.uint64(0), np.uint64(1)
+    for lane in range(SUM_LANES):
+        flow[here, 0, lane] = 1.0 / mass[-1, lane]
+    bit_probs[:] = 0.0
+    for step in range(factor.shape[0] - 1, -1, -1):
+        base = levels[step]
+        share[:] = 0.0
+        for state in range(base, levels[step + 1]):
+            zero, zero_pattern = outgoing[state, 0, 0], outgoing[state, 0, 1]
+            one, one_pattern = outgoing[state, 1, 0], outgoing[state, 1, 1]
+            for lane in range(SUM_LANES):
+                flow[there, state - base, lane] = (
+                    flow[here, zero, lane] * factor[step, zero_pattern, lane]
+                    + flow[here, one, lane] * factor[step, one_pattern, lane]
+                )
+            if zero_pattern > 0:  # pattern 0 has no bit to be counted
+                for lane in range(SUM_LANES):
+                    share[zero_pattern, lane] += mass[state, lane] * flow[here, zero, lane]
+            if one_pattern > 0:
+                for lane in range(SUM_LANES):
+                    share[one_pattern, lane] += mass[state, lane] * flow[here, one, lane]
+        for pattern in range(num_patterns):
+            for output in range(num_outputs):
+                if patterns[pattern, output] == 1.0:
+                    for lane in range(SUM_LANES):
+                        bit_probs[step * num_outputs + output, lane] += (
+                            share[pattern, lane] * factor[step, pattern, lane]
+                        )
+        here, there = there, here
 
 
 @compiled

@@ -43,10 +43,10 @@ class TestNames:
             head = build(name)
             assert (head.bits.decoding, head.bits.loss_name) == ("exact", "squared")
             assert (head.bits.mixtures, head.bits.weights, head.bits.hidden) == (1, None, None)
-            assert head.bits.code == FrequencyCode(50)
-            assert head.bits.ecc.generators == ConvolutionalCode().generators == ("1001111", "1101101")
+            assert head.bits.spelling.code == FrequencyCode(50)
+            assert head.bits.spelling.ecc.generators == ConvolutionalCode().generators == ("1001111", "1101101")
         assert (head.softmax_weight, head.bits_weight) == (1, 1)
-        assert isinstance(build("hybrid-9").bits.ecc, IdentityCode)
+        assert isinstance(build("hybrid-9").bits.spelling.ecc, IdentityCode)
 
     def test_the_mapping_is_left_as_it_was(self):
         spec = {"type": "hybrid-9-ec", "loss": "trellis", "generators": ["101", "111"], "numbering": "rare"}
@@ -58,7 +58,7 @@ class TestNames:
         assert build("hybrid-2").other == 1
         assert build("hybrid-49").other == 48
         rare = build({"type": "hybrid-49", "numbering": "rare"})
-        assert (rare.bits.code.vocab_size, rare.cost().bits) == (2, 1)
+        assert (rare.bits.spelling.code.vocab_size, rare.cost().bits) == (2, 1)
 
 
 class TestOptions:
@@ -69,7 +69,7 @@ class TestOptions:
 
     def test_generators(self):
         head = build({"type": "binary-ec", "generators": ["101", "111", "011"]})
-        assert head.bits.ecc.generators == ("101", "111", "011")
+        assert head.bits.spelling.ecc.generators == ("101", "111", "011")
         assert head.cost().outputs == 3 * (6 + 2)
 
     def test_loss_decoding_and_weights(self):
@@ -88,14 +88,14 @@ class TestOptions:
         for spec in ({"type": name, "mixtures": 4}, {"type": name, "mixtures": 4, "loss": "trellis"}):
             bits = build(spec).bits
             assert (bits.mixtures, bits.loss_name, bits.decoding) == (4, "trellis", "exact")
-            assert bits.linear.out_features == 4 * bits.num_outputs
+            assert bits.linear.out_features == 4 * bits.spelling.length
             assert bits.weights.out_features == 4
 
     def test_a_mixture_of_one_is_none(self):
         spec = {"type": "hybrid-9-ec", "mixtures": 1, "decoding": "paper", "label_smoothing": 0.1, "loss": "squared"}
         head = build(spec)
         assert (head.bits.mixtures, head.bits.weights) == (1, None)
-        assert head.bits.code == FrequencyCode(50)
+        assert head.bits.spelling.code == FrequencyCode(50)
 
     def test_hidden_layer(self):
         bits = build({"type": "hybrid-9-ec", "hidden_layer": 7, "mixtures": 3}).bits
@@ -106,7 +106,7 @@ class TestOptions:
     def test_rare_words_numbered_apart_save_bits(self):
         assert build({"type": "hybrid-20", "numbering": "paper"}).cost().bits == 6
         head = build({"type": "hybrid-20", "numbering": "rare"})
-        assert head.bits.code == FrequencyCode(31)
+        assert head.bits.spelling.code == FrequencyCode(31)
         assert head.cost().bits == 5
 
     @pytest.mark.parametrize(
@@ -126,21 +126,23 @@ class TestOptions:
     )
     def test_rare_words_are_numbered_apart_unless_all_is_as_in_the_paper(self, options, rare):
         head = build({"type": "hybrid-9-ec", **options})
-        assert (head.bits.code.vocab_size, head.offset) == ((42, 8) if rare else (50, 0))
+        assert (head.bits.spelling.code.vocab_size, head.offset) == ((42, 8) if rare else (50, 0))
 
     def test_random_code_follows_its_seed(self):
-        assert build({"type": "binary", "code": "random"}).bits.code == RandomCode(50, 0)
-        assert build({"type": "binary", "code": "random", "seed": 3}).bits.code == RandomCode(50, 3)
-        hybrid = build({"type": "hybrid-9", "code": "random", "seed": 3}).bits.code
+        assert build({"type": "binary", "code": "random"}).bits.spelling.code == RandomCode(50, 0)
+        assert build({"type": "binary", "code": "random", "seed": 3}).bits.spelling.code == RandomCode(50, 3)
+        hybrid = build({"type": "hybrid-9", "code": "random", "seed": 3}).bits.spelling.code
         assert isinstance(hybrid, PermutedCode)
         assert hybrid == RandomCode(42, 3)
 
     def test_a_vocabulary_gives_its_size_and_counts(self, vocabulary):
         assert build("softmax", vocabulary).vocab_size == len(vocabulary) == 50
-        assert build({"type": "binary-ec", "code": "huffman"}, vocabulary).bits.code == HuffmanCode(vocabulary.counts)
+        assert build({"type": "binary-ec", "code": "huffman"}, vocabulary).bits.spelling.code == HuffmanCode(
+            vocabulary.counts
+        )
         hybrid = build({"type": "hybrid-9-ec", "code": "huffman"}, vocabulary)
-        assert hybrid.bits.code == HuffmanCode(vocabulary.counts[8:])
-        assert np.array_equal(hybrid.bits.restriction, HuffmanCode(vocabulary.counts[8:]).restriction)
+        assert hybrid.bits.spelling.code == HuffmanCode(vocabulary.counts[8:])
+        assert np.array_equal(hybrid.bits.spelling.restriction, HuffmanCode(vocabulary.counts[8:]).restriction)
 
 
 class TestErrors:
@@ -201,6 +203,12 @@ class TestErrors:
             ({"type": "softmax", "label_smoothing": 1}, "label_smoothing: .* at least 0 and below 1, got 1"),
             ({"type": "binary", "label_smoothing": -0.1}, "label_smoothing: .* at least 0 and below 1, got -0.1"),
             ({"type": "hybrid-9", "label_smoothing": float("nan")}, "label_smoothing: .* below 1, got nan"),
+            ({"type": "hybrid-9", "bits_weight": "x"}, "bits_weight: expected a number of at least 0, got 'x'"),
+            ({"type": "hybrid-9", "bits_weight": None}, "bits_weight: expected a number of at least 0, got None"),
+            ({"type": "hybrid-9-ec", "bits_weight": -1}, "bits_weight: expected a number of at least 0, got -1"),
+            ({"type": "hybrid-9", "softmax_weight": -0.5}, "softmax_weight: expected a number .* 0, got -0.5"),
+            ({"type": "binary", "code": "random", "seed": "x"}, "seed: expected a .*number of at least 0, got 'x'"),
+            ({"type": "binary", "code": "random", "seed": -1}, "seed: expected a .*number of at least 0, got -1"),
             ({"type": "hybrid-9", "numbering": "all"}, "numbering: expected rare, or paper .* got 'all'"),
             ({"type": "hybrid-9", "numbering": "paper", "code": "random"}, "numbering: expected rare, or paper with"),
             ({"type": "softmax", "reduction": "max"}, "reduction: expected one of none, mean, sum, got 'max'"),

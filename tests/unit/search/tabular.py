@@ -64,6 +64,9 @@ class Table:
         self.rows_read += len(words)
         return Prefixes([(source, (*said, int(word))) for (source, said), word in zip(state.rows, words, strict=True)])
 
+    def best(self, state):
+        return self._table(state).argmax(-1)
+
     def topk(self, state, k):
         words, log_probs = np.full((len(state.rows), k), -1), np.full((len(state.rows), k), -np.inf)
         for row, values in enumerate(self._table(state)):

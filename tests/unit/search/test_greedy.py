@@ -111,14 +111,28 @@ class TestTables:
             expected = [plain_greedy(model, source, length_limit(len(source))) for source in sources]
             found = greedy(model, sources)
             assert as_found(found) == expected
-            assert [one for (one,) in beam(model, sources, 1, length_penalty=0.0)] == found
+            assert [one for (one,) in beam(model, sources, 1)] == found
             lengths |= {len(one.words) for one in found}
         assert {0, 1, 2, 5} < lengths
 
-    def test_the_score_is_the_log_probability(self):
-        for hypothesis in greedy(Table(3, 5), [np.full(length, 4) for length in range(1, 9)]):
-            assert hypothesis.score == pytest.approx(sum(hypothesis.log_probs), rel=1e-12)
+    @pytest.mark.parametrize("options", [{}, {"length_penalty": 0.0}, {"length_penalty": 0.6}])
+    def test_the_score_is_the_log_probability_over_a_power_of_the_length(self, options):
+        sources = [np.full(length, 4) for length in range(1, 9)]
+        found = greedy(Table(3, 5), sources, **options)
+        for hypothesis in found:
+            divisor = len(hypothesis.log_probs) ** options.get("length_penalty", 1.0)
+            assert hypothesis.score == pytest.approx(sum(hypothesis.log_probs) / divisor, rel=1e-12)
             assert hypothesis.log_prob == sum(hypothesis.log_probs)
+        assert [one for (one,) in beam(Table(3, 5), sources, 1, **options)] == found
+
+    def test_without_scores_the_words_are_the_same(self):
+        for seed in range(20):
+            sources = [np.full(length, 4) for length in range(1, 9)]
+            with_scores = greedy(Table(seed, 5), sources)
+            without = greedy(Table(seed, 5), sources, scores=False)
+            assert words_of(without) == words_of(with_scores)
+            assert [one.is_finished for one in without] == [one.is_finished for one in with_scores]
+            assert all(np.isnan(one.log_probs).all() for one in without)
 
 
 class Hasty(TranslationModel):

@@ -21,15 +21,16 @@ class TestSettings:
             ({"beam": 4, "nbest": 5}, "nbest: a beam of 4 finds no more, got 5; widen the beam"),
             ({"temperature": 0.5}, "temperature: only sampling has one, got 0.5; add sample"),
             ({"temperature": float("nan")}, "temperature: only sampling has one, got nan; add sample"),
-            ({"length_penalty": -0.1}, "length_penalty: expected a number of at least 0, got -0.1"),
-            ({"length_penalty": float("inf")}, "length_penalty: expected a number of at least 0, got inf"),
-            ({"length_penalty": float("nan")}, "length_penalty: expected a number of at least 0, got nan"),
+            *(
+                ({"length_penalty": penalty}, f"length_penalty: expected 0 to 10, got {penalty}")
+                for penalty in (-0.1, 10.5, float("inf"), float("nan"))
+            ),
             *(
                 (
                     {"sample": True, "temperature": temperature},
-                    f"temperature: expected a number above 0, got {temperature}; greedy is its limit",
+                    f"temperature: expected 0.001 to 1,000, got {temperature}; greedy is its limit at 0",
                 )
-                for temperature in (0.0, -1.0, float("inf"), float("nan"))
+                for temperature in (0.0, -1.0, 1e-4, 1001.0, float("inf"), float("nan"))
             ),
         ],
         ids=str,
@@ -44,13 +45,18 @@ class TestSettings:
             {"beam": 4, "nbest": 4, "length_penalty": 0},
             {"sample": True, "nbest": 10, "temperature": 0.1},
             {"length_penalty": 2.5},
+            {"length_penalty": 10},
+            {"sample": True, "temperature": 1e-3},
+            {"sample": True, "temperature": 1e3},
         ):
             SearchSettings(**options)
 
     def test_greedy_search_is_the_default(self):
         model = Table(0, 5)
         found = SearchSettings().search(model, SOURCES, np.random.default_rng(0))
-        assert [one.words for (one,) in found] == [one.words for one in greedy(model, SOURCES)]
+        assert [one for (one,) in found] == greedy(model, SOURCES)
+        found = SearchSettings(length_penalty=0.3).search(model, SOURCES, np.random.default_rng(0))
+        assert [one for (one,) in found] == greedy(model, SOURCES, length_penalty=0.3)
 
     def test_a_beam(self):
         model = Table(0, 5)
@@ -75,23 +81,23 @@ class TestBatches:
     def sources(self):
         return [np.arange(10 * row, 10 * row + length) for row, length in enumerate(self.LENGTHS)]
 
-    @pytest.mark.parametrize("batch_sentences", [1, 2, 4, 6, 100])
-    def test_the_order_is_kept_and_empty_gives_none(self, sources, batch_sentences):
-        found = in_batches(lambda batch: [source.tolist() for source in batch], batch_sentences, sources)
+    @pytest.mark.parametrize("batch_tokens", [1, 2, 4, 6, 100])
+    def test_the_order_is_kept_and_empty_gives_none(self, sources, batch_tokens):
+        found = in_batches(lambda batch: [source.tolist() for source in batch], batch_tokens, sources)
         assert found == [source.tolist() if len(source) else None for source in sources]
 
     @pytest.mark.parametrize(
-        ("batch_sentences", "expected"),
-        [(2, [[1, 1], [2, 3], [4, 7]]), (4, [[1, 1, 2, 3], [4, 7]]), (6, [[1, 1, 2, 3, 4, 7]])],
+        ("batch_tokens", "expected"),
+        [(3, [[7], [4], [3], [2], [1, 1]]), (8, [[7], [3, 4], [1, 1, 2]]), (14, [[4, 7], [1, 1, 2, 3]])],
     )
-    def test_like_lengths_are_together(self, sources, batch_sentences, expected):
+    def test_like_lengths_are_together_the_longest_first(self, sources, batch_tokens, expected):
         seen = []
 
         def search(batch):
             seen.append([len(source) for source in batch])
             return batch
 
-        in_batches(search, batch_sentences, sources)
+        in_batches(search, batch_tokens, sources)
         assert seen == expected
 
     def test_others_stay_with_their_sources(self, sources):

@@ -42,6 +42,14 @@ class TestLoad:
         assert (recipe.training.seed, recipe.training.max_steps, recipe.training.patience) == (5, 7, 3)
         assert load(MINIMAL + "training:\n", seed=5).training.seed == 5
 
+    def test_a_head_in_place_of_the_recipes_may_be_a_mapping(self, load):
+        text = MINIMAL + "head: {type: hybrid-64, bits_weight: 2.0}\n"
+        head = {"type": "binary-ec", "loss": "trellis", "mixtures": 4}
+        assert load(text, head="{type: binary-ec, loss: trellis, mixtures: 4}").head == head  # nothing of the old one
+        assert load(text, head=" binary-ec ").head == "binary-ec"
+        assert load(text, head="type: binary-ec\nloss: trellis\nmixtures: 4\n").head == head
+        assert load(text, head=None).head == {"type": "hybrid-64", "bits_weight": 2.0}
+
     def test_every_key_is_described(self):
         for model in (Recipe, TrainingSettings, Recipe.model_fields["model"].annotation):
             assert all(field.description for field in model.model_fields.values())
@@ -84,6 +92,23 @@ class TestErrors:
         message = str(caught.value)
         assert message.startswith(f"{tmp_path / 'recipe.yaml'}: ")
         assert all(part in message for part in parts), message
+
+    @pytest.mark.parametrize(
+        "head",
+        [
+            *("{type: binary-ec", "type: a: b", "]", "{type: binary-ec, !!python/name:os.system }"),
+            *("", "null", "5", "[binary-ec]"),
+        ],
+    )
+    def test_a_head_that_is_neither_a_name_nor_a_mapping(self, load, head):
+        with pytest.raises(ValueError, match="^head: ") as error:
+            load(MINIMAL, head=head)
+        example = "{type: binary-ec, loss: trellis}"
+        assert str(error.value) == f"head: expected a name or a mapping, such as {example}, got {head!r}"
+
+    def test_a_head_whose_keys_are_no_words(self, load):
+        with pytest.raises(ValueError, match="head"):
+            load(MINIMAL, head="{1: 2}")
 
     def test_several_mistakes_are_told_at_once(self, load):
         with pytest.raises(ValueError, match=r"training.sed: unknown key.*; trainin: unknown key") as caught:

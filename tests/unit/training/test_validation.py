@@ -66,7 +66,7 @@ class Reverser:
         yield
         self.is_inferring = False
 
-    def __call__(self, model, sources):
+    def __call__(self, model, sources, scores):
         assert model is self
         assert self.is_inferring
         self.batches.append(len(sources))
@@ -78,8 +78,8 @@ class TestTranslate:
         model = Reverser()
         monkeypatch.setattr("trellex.training.validation.greedy", model)
         sources = [np.arange(3, 3 + length) for length in (4, 0, 1, 7, 0, 2, 3)]
-        assert translate_ids(model, sources, 2) == [source[::-1].tolist() for source in sources]
-        assert model.batches == [2, 2, 1]
+        assert translate_ids(model, sources, 8) == [source[::-1].tolist() for source in sources]
+        assert model.batches == [1, 2, 2]
         assert not model.is_inferring
 
     def test_a_model_in_training_goes_on_training(self, recipe, data):

@@ -113,6 +113,25 @@ class TestArrays:
         alone = np.stack([ECC.decode(row) for row in probs])
         assert np.array_equal(ECC.decode(probs), alone)
 
+    @pytest.mark.parametrize("kind", [np.float32, np.float64])
+    @pytest.mark.parametrize("rows", [8, 9, 63, 64, 65, 130])
+    def test_sums_do_not_depend_on_the_batch_they_are_in(self, rows, kind):
+        logits = (np.random.default_rng(rows).normal(size=(rows, 44)) * 3).astype(kind)
+        logits[::5] *= 100  # sums that need scaling
+        tolerance = 4 * np.finfo(kind).eps
+        for function in (ECC.log_partition, ECC.posterior):
+            alone = np.stack([function(row, size=50_000) for row in logits])
+            np.testing.assert_allclose(function(logits, size=50_000), alone, rtol=tolerance, atol=10 * tolerance)
+
+    @pytest.mark.parametrize("span", [599.0, 601.0, 709.0])
+    @pytest.mark.parametrize("sign", [-1, 1])
+    def test_sums_near_the_ends_of_plain_numbers(self, sign, span):
+        logits = np.random.default_rng(0).random((20, 22))
+        logits *= sign * span / logits.sum(-1, keepdims=True)
+        truth = Enumeration(logits, code_words(ECC.generators, 32, 5))
+        np.testing.assert_allclose(ECC.log_partition(logits), truth.log_partition, rtol=1e-12, atol=1e-9)
+        np.testing.assert_allclose(ECC.posterior(logits), truth.posterior, atol=1e-12)
+
     def test_tensors_that_want_gradients(self):
         logits = torch.zeros(3, 44, requires_grad=True)
         for answer in (*ECC.topk(logits, 2), ECC.sample(logits), ECC.posterior(logits), ECC.decode(logits.sigmoid())):
@@ -132,9 +151,12 @@ class TestArrays:
         try:
             set_num_threads(3)
             assert all(np.array_equal(a, b) for a, b in zip(alone, everything(), strict=True))
-            probs[700, 3] = 1.5
+            probs[700, 3], logits[[700, 710, 950], 5] = 1.5, np.nan
             with pytest.raises(ValueError, match="row 700"):
                 ECC.decode(probs)
+            for function in (ECC.log_partition, ECC.posterior):
+                with pytest.raises(ValueError, match="logits: row 700 "):
+                    function(logits)
         finally:
             set_num_threads(1)
 
@@ -234,6 +256,8 @@ class TestBadInput:
         for function in (ECC.log_partition, ECC.posterior, ECC.sample, lambda z: ECC.topk(z, 2)):
             with pytest.raises(ValueError, match="logits: row 0 has a NaN"):
                 function(kind(bad))
+            with pytest.raises(ValueError, match="logits: row 70 has a NaN"):
+                function(kind(np.stack([good] * 70 + [bad] * 2)))
             with pytest.raises(ValueError, match=r"logits: the last dimension, 43.*2 · \(B \+ 6\)"):
                 function(kind(good[:43]))
             with pytest.raises(ValueError, match="logits: the last dimension, 12"):

@@ -71,6 +71,16 @@ def test_gradient(ecc, size, case):
         np.testing.assert_allclose(posterior, truth.posterior, rtol=0, atol=1e-7)
 
 
+def test_sums_of_rows_of_all_kinds_in_one_batch(ecc):
+    """Side by side stand rows whose sums need scaling and rows whose sums need none."""
+    size, bits = 1000, 10
+    logits = np.concatenate(list(logits_of_every_kind(ecc.length(bits)).values()))
+    logits = np.random.default_rng(3).permutation(logits)
+    truth = Enumeration(logits, code_words(ecc.generators, size, bits))
+    np.testing.assert_allclose(ecc.log_partition(logits, size=size), truth.log_partition, rtol=1e-14, atol=1e-9)
+    np.testing.assert_allclose(ecc.posterior(logits, size=size), truth.posterior, rtol=0, atol=1e-7)
+
+
 def test_decode(ecc, size):
     """Any most probable word will do where rounding decides; exact ties are tested with topk and hard bits."""
     bits = num_bits(size)

@@ -1,0 +1,117 @@
+"""Models of random weights, with activations of the size that training gives, as exported folders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from forced import Forced, Ints, names, translate
+from trellex.heads import HybridHead, build_head
+from trellex.nmt import TranslationModel
+from trellex.nmt.model import ModelSettings
+from trellex.runtime.export import export
+from trellex.text.manifest import TextSettings
+from trellex.text.vocabulary import MARKERS, Vocabulary
+from trellex.translator import Translator
+
+GAIN = 2.0  # of every layer, so that states spread as those of trained networks do
+LOGIT_GAIN = 6.0  # of a softmax: logits spread by a few nats
+BIT_GAIN = 300.0  # of bits, which are so sure that OTHER nearly always leads to a rare word
+OTHER_SHARE = 0.15  # of the words, how many a hybrid's softmax leaves to the bits
+TEXT = TextSettings(
+    source_language="en", target_language="de", source_tokenizer="whitespace", target_tokenizer="whitespace"
+)
+
+
+def spec_of(method: str) -> str | dict[str, Any]:
+    """Code heads decode exactly, and rare words are numbered apart."""
+    return method if method == "softmax" else {"type": method, "loss": "trellis"}
+
+
+class RandomModels:
+    """Networks that differ in the output layer only.
+
+    Args:
+        source_size, target_size: words
+        hidden_size: H, also the size of the word vectors
+    """
+
+    def __init__(self, source_size: int, target_size: int, hidden_size: int) -> None:
+        self.sizes, self.hidden_size = (source_size, target_size), hidden_size
+        self._model: TranslationModel | None = None
+
+    def model(self, method: str) -> TranslationModel:
+        """One network whose output layer is exchanged: the model asked for before changes, too."""
+        if self._model is None:
+            torch.manual_seed(0)
+            settings = ModelSettings(embedding_size=self.hidden_size, hidden_size=self.hidden_size)
+            self._model = TranslationModel(settings, *self.sizes, self._head(method)).eval()
+            spread(self._model.encoder, GAIN)
+            spread(self._model.decoder, GAIN)
+        self._model.head = self._head(method).eval()
+        return self._model
+
+    def _head(self, method: str) -> nn.Module:
+        torch.manual_seed(1)
+        head = build_head(spec_of(method), hidden_size=self.hidden_size, vocab=self.sizes[1])
+        spread(head, LOGIT_GAIN)
+        if hasattr(head, "bits"):
+            spread(head.bits, BIT_GAIN)
+        return head
+
+    def export(self, method: str, folder: Path, precision: str, sources: Sequence[Ints], length: int) -> None:
+        """Write the model. Sources are what the share of OTHER is adjusted on."""
+        model = self.model(method)
+        if isinstance(model.head, HybridHead):
+            calibrate(model, sources, length)
+        vocabularies = (made_up(size) for size in self.sizes)
+        export(Translator(model, TEXT, *vocabularies, {"recipe": {"head": spec_of(method)}}), folder, precision)
+
+
+@torch.no_grad()
+def spread(module: nn.Module, gain: float) -> None:
+    """Draw weights anew: word vectors of variance 1, others so that a layer multiplies the spread by `gain`."""
+    for part in module.modules():
+        if isinstance(part, nn.Embedding):
+            part.weight.uniform_(-(3**0.5), 3**0.5)
+        elif isinstance(part, nn.Linear | nn.LSTM):
+            for parameter in part.parameters():
+                bound = gain * (3 / parameter.shape[1]) ** 0.5 if parameter.ndim == 2 else 0.1
+                parameter.uniform_(-bound, bound)
+
+
+def calibrate(model: TranslationModel, sources: Sequence[Ints], length: int) -> float:
+    """Choose the bias of OTHER so that it wins as often as rare words occur. Returns how often it does.
+
+    The words chosen change what comes after them, hence several turns.
+    """
+    head = model.head
+    assert isinstance(head, HybridHead)
+    bias = head.softmax.bias
+    margins: list[Tensor] = []  # by how much the best frequent word exceeds OTHER
+
+    def observe(_: nn.Module, __: Any, logits: Tensor) -> None:
+        margins.append(logits[:, : head.other].amax(-1) - logits[:, head.other])
+
+    handle = head.softmax.register_forward_hook(observe)
+    for turn in range(8):
+        margins.clear()
+        translate(Forced(model), sources, length)
+        lead = torch.cat(margins)
+        share = float((lead < 0).double().mean())
+        if abs(share - OTHER_SHARE) < 0.01:
+            break
+        with torch.no_grad():
+            bias[head.other] += lead.quantile(OTHER_SHARE) * (1.0 if turn < 3 else 0.5)
+    handle.remove()
+    return share
+
+
+def made_up(size: int) -> Vocabulary:
+    """Words w0, w1, … with counts by Zipf's law."""
+    return Vocabulary([*MARKERS, *names(size)], 10 * size // np.arange(1, size + 1))

@@ -1,0 +1,1 @@
+"""The runtime: translate on a CPU with ONNX Runtime and numba, without torch."""

@@ -1,0 +1,103 @@
+"""Export: from a checkpoint to a folder that translates without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from trellex.heads import BinaryHead, Head, HybridHead, SoftmaxHead
+from trellex.nmt import TranslationModel
+from trellex.runtime import embedding
+from trellex.runtime.folder import HeadFacts, RuntimeManifest, new_folder, seal
+from trellex.runtime.graphs import decoder_graph, encoder_graph, softmax_graph
+from trellex.translator import Translator
+
+PRECISIONS = ("fp32", "int8")
+
+
+def export(translator: Translator, folder: Path, precision: str = "int8") -> None:
+    """Write a model as ONNX graphs, tables and a manifest.
+
+    Args:
+        translator: with a model in torch
+        folder: where to; an earlier export is replaced
+        precision: "fp32", or "int8": weights of 8 bits and word vectors in half precision
+    """
+    model = translator.model
+    assert isinstance(model, TranslationModel)
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
+    is_int8 = precision == "int8"
+    weights = {name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}
+    manifest = RuntimeManifest(
+        precision=precision,
+        text=translator.text,
+        head=head_facts(model.head, translator.info["recipe"]["head"]),
+        input_feeding=model.decoder.input_feeding,
+        hidden_size=model.head.hidden_size,
+    )
+    with new_folder(folder) as new:
+        translator.source_vocabulary.save(new / "vocab.source.txt")
+        translator.target_vocabulary.save(new / "vocab.target.txt")
+        embedding.save(new / "source.vectors.npy", weights["encoder.embedding.weight"], is_int8)
+        embedding.save(new / "target.vectors.npy", weights["decoder.embedding.weight"], is_int8)
+        _save(new / "encoder", is_int8, lambda arithmetic: encoder_graph(weights, arithmetic))
+        _save(new / "decoder", is_int8, lambda arithmetic: decoder_graph(weights, arithmetic, manifest.input_feeding))
+        name = "softmax" if isinstance(model.head, HybridHead) else "linear"
+        if f"head.{name}.weight" in weights:
+            has_other = isinstance(model.head, HybridHead)
+            parts = weights[f"head.{name}.weight"], weights[f"head.{name}.bias"]
+            _save(new / "softmax", is_int8, lambda arithmetic: softmax_graph(*parts, arithmetic, has_other))
+        for key, value in weights.items():
+            if key.startswith("head.bits."):
+                np.save(new / f"{key.removeprefix('head.')}.npy", value)
+        seal(new, manifest)
+
+
+def head_facts(head: Head, spec: Any) -> HeadFacts:
+    if isinstance(head, SoftmaxHead):
+        nothing: dict[str, Any] = {"mixtures": 0, "offset": 0, "first_rare": 0, "code": None, "generators": []}
+        return HeadFacts(
+            spec=spec, vocab_size=head.vocab_size, softmax_size=head.vocab_size, decoding="exact", **nothing
+        )
+    assert isinstance(head, BinaryHead | HybridHead)
+    bits = head.bits
+    first_rare = head.other if isinstance(head, HybridHead) else 0
+    return HeadFacts(
+        spec=spec,
+        vocab_size=head.vocab_size,
+        softmax_size=first_rare + 1 if first_rare else 0,
+        mixtures=bits.mixtures,
+        offset=head.offset if isinstance(head, HybridHead) else 0,
+        first_rare=first_rare,
+        code=bits.spelling.code.to_dict(),
+        generators=list(bits.spelling.ecc.generators),
+        decoding=bits.decoding,
+    )
+
+
+def _save(path: Path, is_int8: bool, build: Callable[[str], onnx.ModelProto]) -> None:
+    """Write a graph, and of one in 8 bits a second one for signed weights. Both read the same file of weights.
+
+    The weights stand apart because a protobuf can hold only 2 GiB.
+    """
+    graph, weights = path.with_suffix(".onnx"), path.with_suffix(".weights")
+    onnx.save_model(
+        build("u8" if is_int8 else "fp32"),
+        graph,
+        save_as_external_data=True,
+        location=weights.name,
+        size_threshold=1024,
+    )
+    if not is_int8:
+        return
+    saved = {weight.name: weight for weight in onnx.load_model(graph, load_external_data=False).graph.initializer}
+    signed = build("s8")
+    for weight in signed.graph.initializer:
+        if weight.name in saved and saved[weight.name].HasField("data_location"):
+            weight.CopyFrom(saved[weight.name])
+    path.with_suffix(".signed.onnx").write_bytes(signed.SerializeToString())

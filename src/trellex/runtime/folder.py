@@ -1,0 +1,113 @@
+"""The folder of an exported model: what is in it, written whole or not at all and checked before it is used."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from trellex.text.manifest import TextSettings
+
+MANIFEST = "trellex.json"
+REMEDY = "export the model again"
+
+
+class HeadFacts(BaseModel):
+    """What the runtime must know of the output layer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    spec: str | dict[str, Any]  # as in the recipe, for people
+    vocab_size: int = Field(ge=2)
+    softmax_size: int = Field(ge=0)  # 0: none; with bits, the last one is OTHER
+    mixtures: int = Field(ge=0)  # sets of bits; 0: none
+    offset: int = Field(ge=0)  # the word whose number in the code is 0
+    first_rare: int = Field(ge=0)  # the first word that bits may spell
+    code: dict[str, Any] | None
+    generators: list[str]
+    decoding: Literal["exact", "paper"]
+
+
+class RuntimeManifest(BaseModel):
+    """The file that makes a folder an exported model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal["trellex-runtime"] = "trellex-runtime"
+    version: Literal[1] = 1
+    precision: Literal["fp32", "int8"]
+    text: TextSettings
+    head: HeadFacts
+    input_feeding: bool
+    hidden_size: int = Field(ge=1)
+    files: dict[str, tuple[int, str]] = {}  # bytes and SHA-256 of every other file
+
+    @classmethod
+    def load(cls, folder: Path) -> RuntimeManifest:
+        """Read it, and check that every file is there and whole. Raises ValueError that names what is not."""
+        path = folder / MANIFEST
+        try:
+            manifest = cls.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            first = error.errors()[0]
+            what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+            raise ValueError(f"{path}: not the manifest of an exported model ({what}); {REMEDY}") from error
+        for name, (size, _) in manifest.files.items():
+            if Path(name).name != name:
+                raise ValueError(f"{path}: {name!r} is not a plain file name; {REMEDY}")
+            if not (folder / name).is_file():
+                raise ValueError(f"{folder / name}: missing; {REMEDY}")
+            found = (folder / name).stat().st_size
+            if found != size:
+                raise ValueError(f"{folder / name}: has {found:,} bytes instead of {size:,}: cut short; {REMEDY}")
+        return manifest
+
+
+def is_export(folder: Path) -> bool:
+    return (folder / MANIFEST).is_file()
+
+
+def verify(folder: Path, manifest: RuntimeManifest) -> None:
+    """Compare every file with its checksum. Raises ValueError that names the first that differs."""
+    for name, (_, checksum) in manifest.files.items():
+        if _sha256(folder / name) != checksum:
+            raise ValueError(f"{folder / name}: damaged, its checksum differs; {REMEDY}")
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill that takes the place of `folder` at the end of the block, or leaves no trace if that fails.
+
+    Only an earlier export, or an empty folder, is replaced.
+    """
+    if folder.exists() and not (is_export(folder) or (folder.is_dir() and not any(folder.iterdir()))):
+        raise ValueError(f"{folder}: is there already and is no exported model; choose another folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{kind}") for kind in ("new", "old"))
+    try:
+        temporary.mkdir()
+        yield temporary
+        if folder.exists():
+            os.replace(folder, old)
+        os.replace(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def seal(folder: Path, manifest: RuntimeManifest) -> None:
+    """Write the manifest with the size and checksum of every file in the folder."""
+    files = {path.name: (path.stat().st_size, _sha256(path)) for path in sorted(folder.iterdir())}
+    sealed = manifest.model_copy(update={"files": files})
+    (folder / MANIFEST).write_text(sealed.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

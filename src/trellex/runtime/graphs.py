@@ -1,0 +1,215 @@
+"""The encoder and one step of the decoder as ONNX graphs, built from a model's weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+Weights = Mapping[str, NDArray[np.float32]]
+
+OPSET = 17
+IR_VERSION = 8  # what onnxruntime has read since 1.14
+MICROSOFT = "com.microsoft"
+ZERO = 128  # the byte that stands for 0
+
+
+class GraphBuilder:
+    """Nodes and weights of a graph in the making; every method adds what it is named for and returns its output.
+
+    Args:
+        arithmetic: "fp32"; or "u8" or "s8" for weights of 8 bits, with the inputs rounded to 8 bits on the way. Weights
+            are kept as unsigned bytes; "s8" has ONNX Runtime make them signed when it loads the graph.
+    """
+
+    def __init__(self, arithmetic: str) -> None:
+        self.arithmetic = arithmetic
+        self._nodes: list[onnx.NodeProto] = []
+        self._weights: list[onnx.TensorProto] = []
+        self._inputs: list[onnx.ValueInfoProto] = []
+        self._outputs: list[onnx.ValueInfoProto] = []
+
+    def input(self, name: str, shape: list[str | int], kind: int = TensorProto.FLOAT) -> str:
+        self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        return name
+
+    def output(self, value: str, name: str, shape: list[str | int], kind: int = TensorProto.FLOAT) -> None:
+        """Give a value a name by which it leaves the graph."""
+        for node in self._nodes:
+            for names in (node.input, node.output):
+                names[:] = [name if each == value else each for each in names]
+        self._outputs.append(helper.make_tensor_value_info(name, kind, shape))
+
+    def weight(self, values: Any) -> str:
+        name = f"weight_{len(self._weights)}"
+        self._weights.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def node(self, operator: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: Any) -> Any:
+        """A node of one output, or of several, whose names are returned."""
+        names = [f"{operator}_{len(self._nodes)}_{place}" for place in range(outputs)]
+        self._nodes.append(helper.make_node(operator, list(inputs), names, domain=domain, **attributes))
+        return names[0] if outputs == 1 else names
+
+    def bytes(self, values: NDArray[np.uint8]) -> str:
+        """Bytes around 128, as they are, or around 0."""
+        name = self.weight(values)
+        if self.arithmetic == "u8":
+            return name
+        wide = self.node("Cast", name, to=TensorProto.INT32)
+        return self.node("Cast", self.node("Sub", wide, "zero"), to=TensorProto.INT8)
+
+    def linear(self, value: str, weight: NDArray[np.float32], bias: NDArray[np.float32] | None = None) -> str:
+        """value [.., I] times weight [O, I], as torch keeps it, plus bias [O] -> [.., O]"""
+        if self.arithmetic == "fp32":
+            product = self.node("MatMul", value, self.weight(weight.T))
+            return product if bias is None else self.node("Add", product, self.weight(bias))
+        rounded, scale = quantized(weight)
+        zeros = self.bytes(np.full(len(scale), ZERO, np.uint8))
+        inputs = [
+            value,
+            self.bytes(rounded.T),
+            self.weight(scale),
+            zeros,
+            *([] if bias is None else [self.weight(bias)]),
+        ]
+        return self.node("DynamicQuantizeMatMul", *inputs, domain=MICROSOFT)
+
+    def model(self) -> onnx.ModelProto:
+        zero = [numpy_helper.from_array(np.array(ZERO, np.int32), "zero")] if self.arithmetic == "s8" else []
+        graph = helper.make_graph(self._nodes, "trellex", self._inputs, self._outputs, [*self._weights, *zero])
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="trellex")
+
+
+def quantized(weight: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Rows as bytes around 128 with a scale each. Unsigned, so that no product saturates on CPUs without VNNI.
+
+    weight [O, I] -> [O, I], [O]
+    """
+    scale = np.maximum(np.abs(weight).max(1), np.finfo(np.float32).tiny) / 127
+    return (np.rint(weight / scale[:, None]) + ZERO).astype(np.uint8), scale.astype(np.float32)
+
+
+def encoder_graph(weights: Weights, arithmetic: str) -> onnx.ModelProto:
+    """Embedded source words [N, S, E] and lengths [N] -> what the decoder looks at, and its first state.
+
+    Outputs: keys [N, S, H]; values [N, S, H], the states after the context's half of the decoder's last layer, so that
+    a step need not multiply by it; h, c [N, 1, H].
+    """
+    builder = GraphBuilder(arithmetic)
+    size = weights["encoder.lstm.weight_hh_l0"].shape[1]
+    embedded = builder.input("embedded", ["N", "S", weights["encoder.lstm.weight_ih_l0"].shape[1]])
+    lengths = builder.input("lengths", ["N"], TensorProto.INT32)
+    by_step = builder.node("Transpose", embedded, perm=[1, 0, 2])  # [S, N, E]
+    states, h, c = _bidirectional_lstm(builder, by_step, lengths, weights, size)
+    states = builder.node("Transpose", states, perm=[2, 0, 1, 3])  # [S, 2, N, H] -> [N, S, 2, H]
+    states = builder.node("Reshape", states, builder.weight(np.array([0, 0, 2 * size])))
+    to_rows = builder.weight(np.array([0, 1, 2 * size]))  # [2, N, H] -> [N, 1, 2H]
+    h, c = (builder.node("Reshape", builder.node("Transpose", last, perm=[1, 0, 2]), to_rows) for last in (h, c))
+    combine = weights["decoder.combine.weight"]
+    keys_and_values = np.concatenate([weights["decoder.attention.key.weight"], combine[:, : 2 * size]])
+    both = builder.linear(states, keys_and_values)
+    halves = builder.weight(np.array([len(weights["decoder.attention.key.weight"]), len(combine)]))
+    keys, values = builder.node("Split", both, halves, outputs=2, axis=-1)
+    builder.output(keys, "keys", ["N", "S", "H"])
+    builder.output(values, "values", ["N", "S", "H"])
+    first_h = builder.linear(h, weights["decoder.start_h.weight"], weights["decoder.start_h.bias"])
+    builder.output(builder.node("Tanh", first_h), "h", ["N", 1, "H"])
+    first_c = builder.linear(c, weights["decoder.start_c.weight"], weights["decoder.start_c.bias"])
+    builder.output(first_c, "c", ["N", 1, "H"])
+    return builder.model()
+
+
+def decoder_graph(weights: Weights, arithmetic: str, input_feeding: bool) -> onnx.ModelProto:
+    """One step of the decoder.
+
+    Inputs: embedded words [N, 1, E]; with input feeding, the last output "fed" [N, 1, H]; h, c [N, 1, H]; keys, values
+    [N, S, H]; mask [N, S, 1], 0, or −inf on padding. Outputs: next_h, next_c, output [N, 1, H].
+    """
+    builder = GraphBuilder(arithmetic)
+    size, width = weights["decoder.lstm.weight_hh_l0"].shape[1], weights["decoder.embedding.weight"].shape[1]
+    embedded = builder.input("embedded", ["N", 1, width])
+    fed = [builder.input("fed", ["N", 1, size])] if input_feeding else []
+    h, c = builder.input("h", ["N", 1, size]), builder.input("c", ["N", 1, size])
+    keys, values = builder.input("keys", ["N", "S", "H"]), builder.input("values", ["N", "S", "H"])
+    mask = builder.input("mask", ["N", "S", 1])
+
+    order = np.r_[0:size, size : 2 * size, 3 * size : 4 * size, 2 * size : 3 * size]  # in, forget, out, then the new
+    of_inputs, of_h = (weights[f"decoder.lstm.weight_{kind}_l0"][order] for kind in ("ih", "hh"))
+    bias = (weights["decoder.lstm.bias_ih_l0"] + weights["decoder.lstm.bias_hh_l0"])[order]
+    # Word vectors are multiplied apart from what is within ±1, so that each is rounded by its own scale.
+    bounded = builder.node("Concat", *fed, h, axis=-1) if fed else h
+    of_bounded = builder.linear(bounded, np.concatenate([of_inputs[:, width:], of_h], 1))
+    gates = builder.node("Add", builder.linear(embedded, of_inputs[:, :width], bias), of_bounded)
+    sizes = builder.weight(np.array([3 * size, size]))
+    three, new = builder.node("Split", gates, sizes, outputs=2, axis=-1)
+    thirds = builder.weight(np.array([size] * 3))
+    enter, forget, leave = builder.node("Split", builder.node("Sigmoid", three), thirds, outputs=3, axis=-1)
+    kept, added = builder.node("Mul", forget, c), builder.node("Mul", enter, builder.node("Tanh", new))
+    next_c = builder.node("Add", kept, added)
+    next_h = builder.node("Mul", leave, builder.node("Tanh", next_c))
+
+    combine = weights["decoder.combine.weight"]
+    query_and_own = np.concatenate([weights["decoder.attention.query.weight"], combine[:, -size:]])
+    own_bias = np.concatenate([weights["decoder.attention.query.bias"], weights["decoder.combine.bias"]])
+    halves = builder.weight(np.array([len(query_and_own) - len(combine), len(combine)]))
+    query, own = builder.node("Split", builder.linear(next_h, query_and_own, own_bias), halves, outputs=2, axis=-1)
+    compared = builder.node("Tanh", builder.node("Add", keys, query))  # [N, S, H]
+    energies = builder.node("MatMul", compared, builder.weight(weights["decoder.attention.energy.weight"].T))
+    shares = builder.node("Softmax", builder.node("Add", energies, mask), axis=1)  # [N, S, 1]
+    context = builder.node("FusedMatMul", shares, values, domain=MICROSOFT, transA=1)  # [N, 1, H]
+    output = builder.node("Tanh", builder.node("Add", own, context))
+    for value, name in ((next_h, "next_h"), (next_c, "next_c"), (output, "output")):
+        builder.output(value, name, ["N", 1, size])
+    return builder.model()
+
+
+def softmax_graph(
+    weight: NDArray[np.float32], bias: NDArray[np.float32], arithmetic: str, has_other: bool
+) -> onnx.ModelProto:
+    """The k best words of a softmax over weight [V, H] and bias [V].
+
+    Inputs: output [N, H], k [1]. Outputs: words, log_probs [N, k]; log-probabilities of "all" [N, V]; with OTHER as the
+    last of the softmax, which is then not among the words, its log-probability "other" [N].
+    """
+    builder = GraphBuilder(arithmetic)
+    output, k = builder.input("output", ["N", weight.shape[1]]), builder.input("k", [1], TensorProto.INT64)
+    logits = builder.linear(output, weight, bias)
+    log_sum = builder.node("ReduceLogSumExp", logits, axes=[-1], keepdims=1)
+    builder.output(builder.node("Sub", logits, log_sum), "all", ["N", len(weight)])
+    if has_other:
+        sizes = builder.weight(np.array([len(weight) - 1, 1]))
+        logits, other = builder.node("Split", logits, sizes, outputs=2, axis=-1)
+        other = builder.node("Squeeze", builder.node("Sub", other, log_sum), builder.weight(np.array([1])))
+        builder.output(other, "other", ["N"])
+    best, words = builder.node("TopK", logits, k, outputs=2, axis=-1)
+    builder.output(words, "words", ["N", "k"], TensorProto.INT64)
+    builder.output(builder.node("Sub", best, log_sum), "log_probs", ["N", "k"])
+    return builder.model()
+
+
+def _bidirectional_lstm(builder: GraphBuilder, inputs: str, lengths: str, weights: Weights, size: int) -> Any:
+    """inputs [S, N, E] -> all states [S, 2, N, H], the last h and c [2, N, H]"""
+    order = np.r_[0:size, 3 * size : 4 * size, size : 2 * size, 2 * size : 3 * size]  # ONNX has in, out, forget, new
+    both = {
+        kind: np.stack([weights[f"encoder.lstm.{kind}_l0{suffix}"][order] for suffix in ("", "_reverse")])
+        for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    }
+    bias = builder.weight(np.concatenate([both["bias_ih"], both["bias_hh"]], 1))
+    settings: dict[str, Any] = {"outputs": 3, "hidden_size": size, "direction": "bidirectional"}
+    if builder.arithmetic == "fp32":
+        parts = builder.weight(both["weight_ih"]), builder.weight(both["weight_hh"]), bias
+        return builder.node("LSTM", inputs, *parts, lengths, **settings)
+    rounded, scales = [], []
+    for kind in ("weight_ih", "weight_hh"):
+        pairs = [quantized(weight) for weight in both[kind]]
+        rounded.append(builder.bytes(np.stack([weight.T for weight, _ in pairs])))
+        scales.append(builder.weight(np.stack([scale for _, scale in pairs])))
+        scales.append(builder.bytes(np.full((2, 4 * size), ZERO, np.uint8)))
+    quantized_parts = *rounded, bias, lengths, "", "", "", *scales
+    return builder.node("DynamicQuantizeLSTM", inputs, *quantized_parts, domain=MICROSOFT, **settings)

@@ -1,0 +1,99 @@
+"""The translation model of an exported folder, as search asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellex.runtime.embedding import Embedding
+from trellex.runtime.folder import RuntimeManifest
+from trellex.runtime.session import Session
+from trellex.runtime.words import load_words
+from trellex.text.batches import pad
+from trellex.text.vocabulary import BOS, EOS
+
+Ints = NDArray[np.int64]
+Floats = NDArray[Any]
+
+
+class RuntimeState(NamedTuple):
+    """Sentences being translated, a row each."""
+
+    keys: Floats  # [N, S, H]
+    values: Floats  # [N, S, H]
+    mask: Floats  # 0, or −inf on padding  [N, S, 1]
+    sentence: Ints  # whose keys and values a row has  [N]
+    h: Floats  # [N, 1, H]
+    c: Floats  # [N, 1, H]
+    output: Floats  # [N, 1, H]
+
+    def select(self, rows: Ints) -> RuntimeState:
+        """The same with these rows, in this order, possibly repeated."""
+        own = self.h[rows], self.c[rows], self.output[rows]
+        sentence = self.sentence[rows]
+        if np.array_equal(sentence, self.sentence):  # as beams of the same sentences change places
+            return RuntimeState(self.keys, self.values, self.mask, sentence, *own)
+        return RuntimeState(self.keys[rows], self.values[rows], self.mask[rows], sentence, *own)
+
+
+class RuntimeModel:
+    """Encoder, decoder and output layer of an exported folder.
+
+    Args:
+        folder: made by `trellex export`
+        manifest: its manifest
+        source_size, target_size: the sizes of the vocabularies
+        threads: of ONNX Runtime
+    """
+
+    def __init__(
+        self, folder: Path, manifest: RuntimeManifest, source_size: int, target_size: int, threads: int = 1
+    ) -> None:
+        self.encoder, self.decoder = (Session(folder, name, threads) for name in ("encoder", "decoder"))
+        self.source_vectors = Embedding.load(folder / "source.vectors.npy", source_size)
+        self.target_vectors = Embedding.load(folder / "target.vectors.npy", target_size)
+        self.words = load_words(manifest.head, folder, threads)
+        self.input_feeding = manifest.input_feeding
+
+    def inference(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def start(self, sources: Sequence[NDArray[Any]]) -> RuntimeState:
+        """Read source sentences and the first BOS. sources: ids of each -> state of N rows"""
+        lengths = np.array([len(source) for source in sources], np.int32)
+        embedded = self.source_vectors(pad(list(sources), EOS))
+        inputs = {"embedded": embedded, "lengths": lengths}
+        keys, values, h, c = self.encoder.run(["keys", "values", "h", "c"], inputs)
+        mask = np.where(np.arange(keys.shape[1]) < lengths[:, None], 0, -np.inf).astype(np.float32)[..., None]
+        state = RuntimeState(keys, values, mask, np.arange(len(sources)), h, c, np.zeros_like(h))
+        return self.step(state, np.full(len(sources), BOS))
+
+    def step(self, state: RuntimeState, words: Ints) -> RuntimeState:
+        """Read the next target words [N]."""
+        inputs = {"embedded": self.target_vectors(words[:, None]), "h": state.h, "c": state.c}
+        inputs |= {"keys": state.keys, "values": state.values, "mask": state.mask}
+        if self.input_feeding:
+            inputs["fed"] = state.output
+        h, c, output = self.decoder.run(["next_h", "next_c", "output"], inputs)
+        return RuntimeState(state.keys, state.values, state.mask, state.sentence, h, c, output)
+
+    def best(self, state: RuntimeState) -> Ints:
+        """The best next word of every row. -> [N]"""
+        return self.words.best(state.output[:, 0])
+
+    def topk(self, state: RuntimeState, k: int) -> tuple[Ints, Floats]:
+        """The k best next words of every row. -> words, log_probs [N, k]"""
+        return self.words.topk(state.output[:, 0], k)
+
+    def log_prob(self, state: RuntimeState, words: Ints) -> Floats:
+        """log P of a next word for every row. words [N] -> [N]"""
+        return self.words.log_prob(state.output[:, 0], words)
+
+    def sample(self, state: RuntimeState, temperature: float, random: np.random.Generator) -> Ints:
+        """A next word drawn for every row. -> [N]"""
+        return self.words.sample(state.output[:, 0], temperature, random)

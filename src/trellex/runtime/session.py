@@ -1,0 +1,51 @@
+"""ONNX Runtime sessions, set up for one job after the other."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+from numpy.typing import NDArray
+
+from trellex.runtime.folder import REMEDY
+
+
+class Session:
+    """A graph, ready to run.
+
+    Args:
+        folder: of the exported model
+        name: of the graph; of one in 8 bits the variant is taken that suits this CPU
+        threads: of one operation
+    """
+
+    def __init__(self, folder: Path, name: str, threads: int = 1) -> None:
+        signed = folder / f"{name}.signed.onnx"
+        path = signed if signed.is_file() and multiplies_signed() else folder / f"{name}.onnx"
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime has no common class for its errors
+            raise ValueError(f"{path}: not a graph that this ONNX Runtime reads ({error}); {REMEDY}") from error
+        self._options = onnxruntime.RunOptions()
+        self._options.only_execute_path_to_fetches = True
+
+    def run(self, outputs: list[str], inputs: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
+        """The outputs of these names; nothing else is computed."""
+        results: list[NDArray[Any]] = self._session.run(outputs, inputs, self._options)
+        return results
+
+
+@cache
+def multiplies_signed() -> bool:
+    """Whether this CPU multiplies unsigned by signed bytes without saturating (VNNI), which is then the faster way."""
+    try:
+        return "vnni" in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False

@@ -1,0 +1,214 @@
+"""From the decoder's output to words, for every kind of output layer, in numpy and ONNX Runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellex.arrays import best_of
+from trellex.codes import code_from_dict
+from trellex.runtime.folder import REMEDY, HeadFacts
+from trellex.runtime.session import Session
+from trellex.spelling import Spelling
+from trellex.text.vocabulary import UNK
+from trellex.trellis import ConvolutionalCode, IdentityCode, between
+
+Ints = NDArray[np.int64]
+Floats = NDArray[Any]
+
+
+class Words(Protocol):
+    """What an output layer is to the runtime. output: the decoder's, [N, H]"""
+
+    def best(self, output: Floats) -> Ints:
+        """The best words. -> [N]"""
+
+    def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
+        """The k best words, −1 and −inf where there are fewer. -> words, log_probs [N, k]"""
+
+    def log_prob(self, output: Floats, words: Ints) -> Floats:
+        """words [N] -> [N]"""
+
+    def sample(self, output: Floats, temperature: float, random: np.random.Generator) -> Ints:
+        """Words drawn with probabilities in proportion to P^(1 / temperature). -> [N]"""
+
+
+def load_words(facts: HeadFacts, folder: Path, threads: int) -> Words:
+    """The output layer of an exported model."""
+    if not facts.mixtures:
+        return SoftmaxWords(facts, folder, threads)
+    return HybridWords(facts, folder, threads) if facts.softmax_size else BitWords(facts, folder)
+
+
+class SoftmaxWords:
+    """All words by softmax; ONNX Runtime finds the best."""
+
+    def __init__(self, facts: HeadFacts, folder: Path, threads: int) -> None:
+        self.softmax_size = facts.softmax_size
+        self.session = Session(folder, "softmax", threads)
+
+    def best(self, output: Floats) -> Ints:
+        return self._run(output, 1, "words")[0][:, 0]
+
+    def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
+        words, log_probs = self._run(output, min(k, self.softmax_size), "words", "log_probs")
+        return best_of(log_probs, words, k)
+
+    def log_prob(self, output: Floats, words: Ints) -> Floats:
+        return _at(self.log_softmax(output), words)
+
+    def sample(self, output: Floats, temperature: float, random: np.random.Generator) -> Ints:
+        return _draw(self.log_softmax(output) / temperature, random)
+
+    def log_softmax(self, output: Floats) -> Floats:
+        """[N, H] -> [N, V]"""
+        return self._run(output, 1, "all")[0]
+
+    def _run(self, output: Floats, k: int, *names: str) -> list[Floats]:
+        return self.session.run(list(names), {"output": output, "k": np.array([k])})
+
+
+class BitWords:
+    """All words by their code."""
+
+    def __init__(self, facts: HeadFacts, folder: Path) -> None:
+        self.is_paper, self.offset, self.mixtures = facts.decoding == "paper", facts.offset, facts.mixtures
+        self.spelling = _spelling(facts)
+        self.hidden, self.linear, self.weights = (
+            _load_linear(folder, f"bits.{name}") for name in ("hidden", "linear", "weights")
+        )
+        outputs = facts.mixtures * self.spelling.length
+        if self.linear is None or len(self.linear[1]) != outputs or (self.weights is None) != (facts.mixtures == 1):
+            raise ValueError(f"{folder}: the bits are not those of the code; {REMEDY}")
+
+    def best(self, output: Floats) -> Ints:
+        logits, log_weights = self._outputs(output)
+        if self.is_paper:
+            return np.maximum(self._to_vocabulary(self.spelling.decode(logits[:, 0])), UNK)
+        if self.mixtures > 1:
+            return self._to_vocabulary(self.spelling.topk(logits, log_weights, 1)[0][:, 0])
+        return self._to_vocabulary(self.spelling.best(logits[:, 0]))
+
+    def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
+        if self.is_paper and k == 1:
+            words = self.best(output)
+            return words[:, None], self.log_prob(output, words)[:, None]
+        words, log_probs = self.spelling.topk(*self._outputs(output), k)
+        return self._to_vocabulary(words), log_probs
+
+    def log_prob(self, output: Floats, words: Ints) -> Floats:
+        return self.spelling.log_prob(*self._outputs(output), words - self.offset)
+
+    def sample(self, output: Floats, temperature: float, random: np.random.Generator) -> Ints:
+        logits, log_weights = self._outputs(output)
+        if self.mixtures > 1:
+            part = _draw(self.spelling.log_masses(logits, log_weights, temperature), random)
+            logits = np.take_along_axis(logits, part[:, None, None], 1)
+        numbers = self.spelling.ecc.sample(logits[:, 0] / temperature, self.spelling.restriction, random)
+        return self._to_vocabulary(self.spelling.code.words(numbers))
+
+    def log_mass(self, output: Floats, temperature: float) -> Floats:
+        """log Σ (π_k P_k(w))^(1 / temperature) over parts and words. -> [N]"""
+        return np.logaddexp.reduce(self.spelling.log_masses(*self._outputs(output), temperature), -1)
+
+    def _outputs(self, output: Floats) -> tuple[Floats, Floats]:
+        """Logits of the bits and log π. [N, H] -> [N, K, L], [N, K]"""
+        if self.hidden is not None:
+            output = np.maximum(output @ self.hidden[0] + self.hidden[1], 0)
+        assert self.linear is not None
+        logits = (output @ self.linear[0] + self.linear[1]).astype(np.float64)
+        logits = logits.reshape(len(output), self.mixtures, -1)
+        if self.weights is None:
+            return logits, np.zeros((len(output), 1))
+        weights = (output @ self.weights[0] + self.weights[1]).astype(np.float64)
+        return logits, weights - np.logaddexp.reduce(weights, -1)[:, None]
+
+    def _to_vocabulary(self, words: Ints) -> Ints:
+        """From the code's numbering to that of the vocabulary; −1 stays."""
+        return words if self.offset == 0 else np.where(words >= 0, words + self.offset, -1)
+
+
+class HybridWords:
+    """Frequent words by softmax, the others by their code. Bits are read only where they can matter."""
+
+    def __init__(self, facts: HeadFacts, folder: Path, threads: int) -> None:
+        self.softmax, self.bits = SoftmaxWords(facts, folder, threads), BitWords(facts, folder)
+        self.first_rare, self.is_paper = facts.first_rare, facts.decoding == "paper"
+
+    def best(self, output: Floats) -> Ints:
+        frequent, log_probs, other = self.softmax._run(output, 1, "words", "log_probs", "other")
+        words, log_prob = frequent[:, 0], log_probs[:, 0]
+        rows = np.flatnonzero(other > log_prob)  # a rare word is at most as probable as OTHER
+        if len(rows) == 0:
+            return words
+        if self.is_paper:
+            words[rows] = self.bits.best(output[rows])
+            return words
+        rare, rare_log_prob = self.bits.topk(output[rows], 1)
+        words[rows] = np.where(other[rows] + rare_log_prob[:, 0] > log_prob[rows], rare[:, 0], words[rows])
+        return words
+
+    def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
+        if self.is_paper and k == 1:
+            best = self.best(output)
+            return best[:, None], self.log_prob(output, best)[:, None]
+        frequent, log_probs, other = self.softmax._run(output, min(k, self.first_rare), "words", "log_probs", "other")
+        rare, rare_log_probs = self.bits.topk(output, k)
+        scores = np.concatenate([log_probs, other[:, None] + rare_log_probs], -1)
+        return best_of(scores, np.concatenate([frequent, rare], -1), k)
+
+    def log_prob(self, output: Floats, words: Ints) -> Floats:
+        log_softmax = self.softmax.log_softmax(output)
+        log_probs = _at(log_softmax, np.minimum(words, self.first_rare)).astype(np.float64)
+        rows = np.flatnonzero(words >= self.first_rare)
+        if len(rows):
+            log_probs[rows] += self.bits.log_prob(output[rows], words[rows])
+        return log_probs
+
+    def sample(self, output: Floats, temperature: float, random: np.random.Generator) -> Ints:
+        scores = self.softmax.log_softmax(output) / temperature
+        scores[:, self.first_rare] += self.bits.log_mass(output, temperature)  # OTHER stands for all rare words
+        words = _draw(scores, random)
+        rows = np.flatnonzero(words == self.first_rare)
+        if len(rows):
+            words[rows] = self.bits.sample(output[rows], temperature, random)
+        return words
+
+
+def _spelling(facts: HeadFacts) -> Spelling:
+    try:
+        code = code_from_dict(facts.code or {})
+        ecc = IdentityCode() if facts.generators == ["1"] else ConvolutionalCode(facts.generators)
+    except ValueError as error:
+        raise ValueError(f"the manifest's code: {error}; {REMEDY}") from error
+    if code.vocab_size + facts.offset != facts.vocab_size:
+        raise ValueError(f"the manifest's code: has not {facts.vocab_size - facts.offset:,} words; {REMEDY}")
+    skips = facts.first_rare > facts.offset
+    return Spelling(code, ecc, between(facts.first_rare, facts.vocab_size, code.num_bits) if skips else None)
+
+
+def _load_linear(folder: Path, name: str) -> tuple[Floats, Floats] | None:
+    """Weight [I, O] and bias [O], or None if there are none."""
+    if not (folder / f"{name}.weight.npy").exists():
+        return None
+    try:
+        weight, bias = (np.load(folder / f"{name}.{part}.npy", allow_pickle=False) for part in ("weight", "bias"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{folder / name}: not weights ({error}); {REMEDY}") from error
+    if weight.ndim != 2 or bias.shape != (len(weight),):
+        raise ValueError(f"{folder / name}: weights and biases do not fit; {REMEDY}")
+    return np.ascontiguousarray(weight.T), bias
+
+
+def _at(values: Floats, words: Ints) -> Floats:
+    """values [N, V], words [N] -> [N]"""
+    return values[np.arange(len(words)), words]
+
+
+def _draw(scores: Floats, random: np.random.Generator) -> Ints:
+    """Places drawn with probabilities in proportion to exp(score). [N, C] -> [N]"""
+    gumbels = random.gumbel(size=scores.shape)
+    return np.argmax(scores + gumbels, -1)

@@ -1,0 +1,37 @@
+"""A translator from a checkpoint, in torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from trellex.heads import build_head
+from trellex.nmt.model import ModelSettings, TranslationModel
+from trellex.text.manifest import PrepareSettings
+from trellex.text.vocabulary import Vocabulary
+from trellex.training import checkpoint
+from trellex.training.processes import choose_device
+from trellex.translator import Translator
+
+
+def load_checkpoint(path: Path, device: str = "cpu", decoding: str | None = None) -> Translator:
+    """The model of a checkpoint, or of a run, whose best checkpoint is taken.
+
+    Args:
+        path: the folder
+        device: auto, cpu or cuda
+        decoding: "paper" or "exact", instead of what the model was trained with
+    """
+    folder = checkpoint.model_folder(path)
+    info = checkpoint.load_info(folder)
+    text = PrepareSettings.model_validate(info["corpus"]).text()
+    source, target = (Vocabulary.load(folder / f"vocab.{side}.txt") for side in ("source", "target"))
+    settings = ModelSettings.model_validate(info["recipe"]["model"])
+    spec: Any = info["recipe"]["head"]
+    if decoding is not None:
+        spec = {**({"type": spec} if isinstance(spec, str) else spec), "decoding": decoding}
+    head = build_head(spec, hidden_size=settings.hidden_size, vocab=target)
+    model = TranslationModel(settings, len(source), len(target), head)
+    checkpoint.load_state(model, checkpoint.load_tensors(folder, "model"), folder)
+    model.to(choose_device(device)).eval()
+    return Translator(model, text, source, target, info)

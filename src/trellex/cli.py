@@ -335,7 +335,9 @@ def evaluate(
 def export(
     model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
     folder: Annotated[Path, typer.Argument(help="Where to put the exported model.")],
-    precision: Annotated[str, typer.Option(help="fp32, or int8: a quarter of the size, and faster.")] = "int8",
+    precision: Annotated[
+        str, typer.Option(help="fp32, or int8: a quarter to a half of the size, and faster.")
+    ] = "int8",
     decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -352,17 +354,28 @@ def export(
 
 @app.command(epilog="Example: trellex info runs/phrasebook")
 def info(
-    model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
+    model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
     as_json: Json = False,
 ) -> None:
-    """The paper's columns: bits, outputs, and parameters of the output layer and of all, against softmax."""
+    """The paper's columns: bits, outputs, and parameters of the output layer and of all, against softmax.
+
+    Of an exported model: what it is, and whether all of its files are as they were written.
+    """
     with _errors_explained():
+        from trellex.runtime.folder import RuntimeManifest, is_export, verify
+
+        if is_export(model):
+            manifest = RuntimeManifest.load(model)
+            verify(model, manifest)
+            facts = manifest.model_dump(include={"precision", "text", "head", "hidden_size", "input_feeding"})
+            _show(facts | {"bytes": sum(size for size, _ in manifest.files.values()), "checksums": "right"}, as_json)
+            return
         from trellex.evaluation.size import model_size
         from trellex.training.loading import load_checkpoint
 
         translator = load_checkpoint(model)
-        size = model_size(translator.model)
         head = translator.info["recipe"]["head"]
+        size = model_size(translator.model)
         _show(
             {"head": head if isinstance(head, str) else json.dumps(head), "step": translator.info["step"], **size},
             as_json,

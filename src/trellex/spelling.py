@@ -72,7 +72,7 @@ class Spelling:
         if logits.shape[1] == 1:
             return self.code.words(numbers[:, 0]), scores[:, 0] - normaliser
         library = namespace(logits)
-        words = library.sort(self.code.words(numbers).reshape(len(logits), -1))  # [T, K · k], −1 first
+        words = library.sort(self.code.words(numbers).reshape(len(logits), logits.shape[1] * k))  # [T, K · k], −1 first
         words = words.values if is_tensor(logits) else words
         repeated = library.concatenate([words[:, :1] < 0, words[:, 1:] == words[:, :-1]], -1)
         bits = self.redundant_bits(words.clip(0))

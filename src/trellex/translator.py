@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from trellex.arrays import as_count
 from trellex.search import Hypothesis, Model, SearchSettings, in_batches, score
 from trellex.text.lines import CHUNK
 from trellex.text.manifest import TextSettings
@@ -73,7 +74,12 @@ class Translator:
             nbest: give this many translations of each line instead, as a list of `Translation`, the best first
             settings: others of `SearchSettings`, and `batch_tokens` and `seed` of `search`
         """
+        if isinstance(lines, str):
+            raise ValueError("lines: expected a list of sentences, got a single string; put it into a list")
+        if nbest is not None:
+            as_count(nbest, "nbest")
         others = {key: settings.pop(key) for key in ("batch_tokens", "seed") if key in settings}
+        others["seed"] = np.random.default_rng(others.get("seed"))
         how = SearchSettings(beam=beam, nbest=nbest or 1, **settings)
         remaining = iter(lines)
         found: list[Any] = []
@@ -163,7 +169,7 @@ def load(path: str | Path, *, threads: int = 1, device: str = "cpu", decoding: s
             raise ValueError(f"{folder}: an exported model runs on the CPU, as it was exported; leave the option out")
         from trellex.runtime.loading import load_export
 
-        return load_export(folder, threads)
+        return load_export(folder, as_count(threads, "threads"))
     try:
         from trellex.training.loading import load_checkpoint
     except ModuleNotFoundError as error:

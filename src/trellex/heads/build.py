@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -55,9 +56,11 @@ def build_head(spec: str | Mapping[str, Any], *, hidden_size: int, vocab: Any) -
             nearest = difflib.get_close_matches(str(key), OPTIONS[family], 1)
             hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(OPTIONS[family])}"
             raise ValueError(f"{key}: not an option of {name}; {hint}")
-    for key in ("seed", "softmax_weight", "bits_weight"):
-        if not isinstance(options.get(key, 0), (int, float)) or options.get(key, 0) < 0:
+    for key in ("softmax_weight", "bits_weight"):
+        if not isinstance(options.get(key, 0), (int, float)) or not 0 <= options.get(key, 0) < math.inf:
             raise ValueError(f"{key}: expected a number of at least 0, got {options[key]!r}")
+    if not isinstance(options.get("seed", 0), int) or options.get("seed", 0) < 0:
+        raise ValueError(f"seed: expected a whole number of at least 0, got {options['seed']!r}")
     vocab_size = vocab if isinstance(vocab, int) else len(vocab)
     if family == "softmax":
         return SoftmaxHead(hidden_size, vocab_size, **options)

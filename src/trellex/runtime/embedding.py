@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.runtime.folder import REMEDY
+from trellex.runtime.folder import load_array
 
 
 class Embedding:
@@ -26,14 +26,9 @@ class Embedding:
         return self.table[words].astype(np.float32, copy=False)
 
     @classmethod
-    def load(cls, path: Path, vocab_size: int) -> Embedding:
-        """The table that `save` wrote. Raises ValueError if it is not one of so many words."""
-        try:
-            table = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise ValueError(f"{path}: not a table of word vectors ({error}); {REMEDY}") from error
-        if table.ndim != 2 or table.dtype not in (np.float32, np.float16) or len(table) != vocab_size:
-            raise ValueError(f"{path}: not the vectors of {vocab_size:,} words; {REMEDY}")
+    def load(cls, path: Path, vocab_size: int, width: int) -> Embedding:
+        """The table that `save` wrote. Raises ValueError if it is not one of so many words and numbers."""
+        table = load_array(path, (vocab_size, width), mapped=True)
         return cls(table.view(np.ndarray))  # still mapped, but indexed faster
 
 

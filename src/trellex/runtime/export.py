@@ -61,6 +61,7 @@ def export(translator: Translator, folder: Path, precision: str = "int8") -> Non
 def head_facts(head: Head, spec: Any) -> HeadFacts:
     if isinstance(head, SoftmaxHead):
         nothing: dict[str, Any] = {"mixtures": 0, "offset": 0, "first_rare": 0, "code": None, "generators": []}
+        nothing["hidden_layer"] = 0
         return HeadFacts(
             spec=spec, vocab_size=head.vocab_size, softmax_size=head.vocab_size, decoding="exact", **nothing
         )
@@ -76,6 +77,7 @@ def head_facts(head: Head, spec: Any) -> HeadFacts:
         first_rare=first_rare,
         code=bits.spelling.code.to_dict(),
         generators=list(bits.spelling.ecc.generators),
+        hidden_layer=0 if bits.hidden is None else bits.hidden.out_features,
         decoding=bits.decoding,
     )
 

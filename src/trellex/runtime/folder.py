@@ -8,9 +8,11 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from trellex.text.manifest import TextSettings
 
@@ -31,7 +33,17 @@ class HeadFacts(BaseModel):
     first_rare: int = Field(ge=0)  # the first word that bits may spell
     code: dict[str, Any] | None
     generators: list[str]
+    hidden_layer: int = Field(ge=0)  # the size of the layer before the bits; 0: none
     decoding: Literal["exact", "paper"]
+
+    @model_validator(mode="after")
+    def _parts_agree(self) -> Self:
+        softmax_size = self.vocab_size if not self.mixtures else self.first_rare + 1 if self.first_rare else 0
+        if self.softmax_size != softmax_size or self.offset not in (0, self.first_rare):
+            raise ValueError("the sizes of softmax and code do not fit together")
+        if self.first_rare >= self.vocab_size - 1:
+            raise ValueError(f"first_rare: {self.first_rare:,} leaves no rare words")
+        return self
 
 
 class RuntimeManifest(BaseModel):
@@ -65,7 +77,7 @@ class RuntimeManifest(BaseModel):
                 raise ValueError(f"{folder / name}: missing; {REMEDY}")
             found = (folder / name).stat().st_size
             if found != size:
-                raise ValueError(f"{folder / name}: has {found:,} bytes instead of {size:,}: cut short; {REMEDY}")
+                raise ValueError(f"{folder / name}: has {found:,} bytes instead of {size:,}: damaged; {REMEDY}")
         return manifest
 
 
@@ -86,6 +98,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
     Only an earlier export, or an empty folder, is replaced.
     """
+    folder = folder.resolve()
     if folder.exists() and not (is_export(folder) or (folder.is_dir() and not any(folder.iterdir()))):
         raise ValueError(f"{folder}: is there already and is no exported model; choose another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -96,6 +109,10 @@ def new_folder(folder: Path) -> Iterator[Path]:
         if folder.exists():
             os.replace(folder, old)
         os.replace(temporary, folder)
+    except BaseException:
+        if old.exists() and not folder.exists():
+            os.replace(old, folder)
+        raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
@@ -111,3 +128,14 @@ def seal(folder: Path, manifest: RuntimeManifest) -> None:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def load_array(path: Path, shape: tuple[int, ...], mapped: bool = False) -> NDArray[Any]:
+    """Real numbers of this shape. Raises ValueError that names the file if it has others."""
+    try:
+        array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    except Exception as error:  # numpy has many ways to fail on what is not its own
+        raise ValueError(f"{path}: not an array ({error or type(error).__name__}); {REMEDY}") from error
+    if not isinstance(array, np.ndarray) or array.dtype not in (np.float16, np.float32) or array.shape != shape:
+        raise ValueError(f"{path}: not an array of {' × '.join(map('{:,}'.format, shape))} real numbers; {REMEDY}")
+    return array

@@ -63,9 +63,11 @@ class GraphBuilder:
         wide = self.node("Cast", name, to=TensorProto.INT32)
         return self.node("Cast", self.node("Sub", wide, "zero"), to=TensorProto.INT8)
 
-    def linear(self, value: str, weight: NDArray[np.float32], bias: NDArray[np.float32] | None = None) -> str:
-        """value [.., I] times weight [O, I], as torch keeps it, plus bias [O] -> [.., O]"""
-        if self.arithmetic == "fp32":
+    def linear(
+        self, value: str, weight: NDArray[np.float32], bias: NDArray[np.float32] | None = None, exact: bool = False
+    ) -> str:
+        """value [.., I] times weight [O, I], as torch keeps it, plus bias [O] -> [.., O]; if exact, not in 8 bits"""
+        if self.arithmetic == "fp32" or exact:
             product = self.node("MatMul", value, self.weight(weight.T))
             return product if bias is None else self.node("Add", product, self.weight(bias))
         rounded, scale = quantized(weight)
@@ -118,9 +120,9 @@ def encoder_graph(weights: Weights, arithmetic: str) -> onnx.ModelProto:
     keys, values = builder.node("Split", both, halves, outputs=2, axis=-1)
     builder.output(keys, "keys", ["N", "S", "H"])
     builder.output(values, "values", ["N", "S", "H"])
-    first_h = builder.linear(h, weights["decoder.start_h.weight"], weights["decoder.start_h.bias"])
+    first_h = builder.linear(h, weights["decoder.start_h.weight"], weights["decoder.start_h.bias"], exact=True)
     builder.output(builder.node("Tanh", first_h), "h", ["N", 1, "H"])
-    first_c = builder.linear(c, weights["decoder.start_c.weight"], weights["decoder.start_c.bias"])
+    first_c = builder.linear(c, weights["decoder.start_c.weight"], weights["decoder.start_c.bias"], exact=True)
     builder.output(first_c, "c", ["N", 1, "H"])
     return builder.model()
 

@@ -55,9 +55,9 @@ class RuntimeModel:
         self, folder: Path, manifest: RuntimeManifest, source_size: int, target_size: int, threads: int = 1
     ) -> None:
         self.encoder, self.decoder = (Session(folder, name, threads) for name in ("encoder", "decoder"))
-        self.source_vectors = Embedding.load(folder / "source.vectors.npy", source_size)
-        self.target_vectors = Embedding.load(folder / "target.vectors.npy", target_size)
-        self.words = load_words(manifest.head, folder, threads)
+        self.source_vectors = Embedding.load(folder / "source.vectors.npy", source_size, self.encoder.width("embedded"))
+        self.target_vectors = Embedding.load(folder / "target.vectors.npy", target_size, self.decoder.width("embedded"))
+        self.words = load_words(manifest.head, folder, self.decoder.width("h"), threads)
         self.input_feeding = manifest.input_feeding
 
     def inference(self) -> AbstractContextManager[None]:

@@ -36,6 +36,11 @@ class Session:
         self._options = onnxruntime.RunOptions()
         self._options.only_execute_path_to_fetches = True
 
+    def width(self, name: str) -> int:
+        """The size of the last dimension of an input."""
+        shapes = {each.name: each.shape for each in self._session.get_inputs()}
+        return int(shapes[name][-1])
+
     def run(self, outputs: list[str], inputs: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
         """The outputs of these names; nothing else is computed."""
         results: list[NDArray[Any]] = self._session.run(outputs, inputs, self._options)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trellex.arrays import best_of
 from trellex.codes import code_from_dict
-from trellex.runtime.folder import REMEDY, HeadFacts
+from trellex.runtime.folder import REMEDY, HeadFacts, load_array
 from trellex.runtime.session import Session
 from trellex.spelling import Spelling
 from trellex.text.vocabulary import UNK
@@ -36,11 +36,13 @@ class Words(Protocol):
         """Words drawn with probabilities in proportion to P^(1 / temperature). -> [N]"""
 
 
-def load_words(facts: HeadFacts, folder: Path, threads: int) -> Words:
+def load_words(facts: HeadFacts, folder: Path, hidden_size: int, threads: int) -> Words:
     """The output layer of an exported model."""
     if not facts.mixtures:
         return SoftmaxWords(facts, folder, threads)
-    return HybridWords(facts, folder, threads) if facts.softmax_size else BitWords(facts, folder)
+    if not facts.softmax_size:
+        return BitWords(facts, folder, hidden_size)
+    return HybridWords(facts, folder, hidden_size, threads)
 
 
 class SoftmaxWords:
@@ -74,15 +76,14 @@ class SoftmaxWords:
 class BitWords:
     """All words by their code."""
 
-    def __init__(self, facts: HeadFacts, folder: Path) -> None:
+    def __init__(self, facts: HeadFacts, folder: Path, hidden_size: int) -> None:
         self.is_paper, self.offset, self.mixtures = facts.decoding == "paper", facts.offset, facts.mixtures
         self.spelling = _spelling(facts)
-        self.hidden, self.linear, self.weights = (
-            _load_linear(folder, f"bits.{name}") for name in ("hidden", "linear", "weights")
-        )
-        outputs = facts.mixtures * self.spelling.length
-        if self.linear is None or len(self.linear[1]) != outputs or (self.weights is None) != (facts.mixtures == 1):
-            raise ValueError(f"{folder}: the bits are not those of the code; {REMEDY}")
+        inputs, layer = hidden_size, facts.hidden_layer
+        self.hidden = _load_linear(folder, "bits.hidden", inputs, layer) if layer else None
+        inputs = layer or inputs
+        self.linear = _load_linear(folder, "bits.linear", inputs, facts.mixtures * self.spelling.length)
+        self.weights = _load_linear(folder, "bits.weights", inputs, facts.mixtures) if facts.mixtures > 1 else None
 
     def best(self, output: Floats) -> Ints:
         logits, log_weights = self._outputs(output)
@@ -118,7 +119,6 @@ class BitWords:
         """Logits of the bits and log π. [N, H] -> [N, K, L], [N, K]"""
         if self.hidden is not None:
             output = np.maximum(output @ self.hidden[0] + self.hidden[1], 0)
-        assert self.linear is not None
         logits = (output @ self.linear[0] + self.linear[1]).astype(np.float64)
         logits = logits.reshape(len(output), self.mixtures, -1)
         if self.weights is None:
@@ -134,8 +134,8 @@ class BitWords:
 class HybridWords:
     """Frequent words by softmax, the others by their code. Bits are read only where they can matter."""
 
-    def __init__(self, facts: HeadFacts, folder: Path, threads: int) -> None:
-        self.softmax, self.bits = SoftmaxWords(facts, folder, threads), BitWords(facts, folder)
+    def __init__(self, facts: HeadFacts, folder: Path, hidden_size: int, threads: int) -> None:
+        self.softmax, self.bits = SoftmaxWords(facts, folder, threads), BitWords(facts, folder, hidden_size)
         self.first_rare, self.is_paper = facts.first_rare, facts.decoding == "paper"
 
     def best(self, output: Floats) -> Ints:
@@ -190,17 +190,10 @@ def _spelling(facts: HeadFacts) -> Spelling:
     return Spelling(code, ecc, between(facts.first_rare, facts.vocab_size, code.num_bits) if skips else None)
 
 
-def _load_linear(folder: Path, name: str) -> tuple[Floats, Floats] | None:
-    """Weight [I, O] and bias [O], or None if there are none."""
-    if not (folder / f"{name}.weight.npy").exists():
-        return None
-    try:
-        weight, bias = (np.load(folder / f"{name}.{part}.npy", allow_pickle=False) for part in ("weight", "bias"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{folder / name}: not weights ({error}); {REMEDY}") from error
-    if weight.ndim != 2 or bias.shape != (len(weight),):
-        raise ValueError(f"{folder / name}: weights and biases do not fit; {REMEDY}")
-    return np.ascontiguousarray(weight.T), bias
+def _load_linear(folder: Path, name: str, inputs: int, outputs: int) -> tuple[Floats, Floats]:
+    """Weight [I, O] and bias [O]."""
+    weight = load_array(folder / f"{name}.weight.npy", (outputs, inputs))
+    return np.ascontiguousarray(weight.T), load_array(folder / f"{name}.bias.npy", (outputs,))
 
 
 def _at(values: Floats, words: Ints) -> Floats:

@@ -1,0 +1,324 @@
+"""The folder of an exported model is written whole or not at all, and what is wrong with it is named."""
+
+import json
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trellex
+from trellex.runtime.export import export
+from trellex.runtime.folder import MANIFEST, REMEDY, RuntimeManifest, is_export, verify
+from trellex.runtime.loading import load_export
+
+HEAD = {"type": "hybrid-9-ec", "mixtures": 3, "hidden_layer": 12}
+NAMES = [
+    *("encoder.onnx", "encoder.weights", "decoder.onnx", "decoder.weights", "softmax.onnx"),
+    *("source.vectors.npy", "target.vectors.npy", "vocab.source.txt", "vocab.target.txt"),
+    *(f"bits.{layer}.{part}.npy" for layer in ("hidden", "linear", "weights") for part in ("weight", "bias")),
+]
+ARRAYS = [name for name in NAMES if name.endswith(".npy")]
+GRAPHS = [name for name in NAMES if name.endswith(".onnx")]
+
+
+@pytest.fixture
+def folder(both, tmp_path):
+    """An export that a test may damage."""
+    return shutil.copytree(both(HEAD)[2], tmp_path / "export")
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def change(folder, change):
+    """Changes the manifest."""
+    path = folder / MANIFEST
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+
+
+def replace(folder, name, content):
+    """Replaces a file and makes the manifest say that it is as it should be."""
+    (folder / name).write_bytes(content)
+    change(folder, lambda data: data["files"].update({name: [len(content), "0" * 64]}))
+
+
+def assert_refused(folder, *parts):
+    with pytest.raises(ValueError, match=REMEDY) as error:
+        load_export(folder)
+    for part in parts:
+        assert str(part) in str(error.value)
+    with pytest.raises(ValueError, match=REMEDY):
+        trellex.load(folder)
+
+
+class TestFiles:
+    def test_are_listed(self, folder):
+        listed = RuntimeManifest.load(folder).files
+        assert set(listed) == {path.name for path in folder.iterdir()} - {MANIFEST}
+        assert set(listed) >= set(NAMES)
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_missing(self, folder, name):
+        (folder / name).unlink()
+        assert_refused(folder, folder / name, "missing")
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_of_another_size(self, folder, name):
+        content = (folder / name).read_bytes()
+        for damaged in (b"", content[:-1], content[: len(content) // 2], content + b"\0"):
+            (folder / name).write_bytes(damaged)
+            assert_refused(folder, folder / name, f"{len(damaged):,} bytes instead of {len(content):,}")
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_a_folder_in_its_place(self, folder, name):
+        (folder / name).unlink()
+        (folder / name).mkdir()
+        assert_refused(folder, folder / name)
+
+    def test_of_eight_bits_are_checked_too(self, both, tmp_path):
+        folder = shutil.copytree(both(HEAD, "int8")[2], tmp_path / "export")
+        for name, content in contents(folder).items():
+            if name != MANIFEST:
+                (folder / name).write_bytes(content[:-1])
+                assert_refused(folder, folder / name)
+                (folder / name).write_bytes(content)
+        load_export(folder)
+
+    def test_others_are_left_alone(self, folder):
+        (folder / "README").write_text("mine")
+        load_export(folder)
+
+
+class TestManifest:
+    @pytest.mark.parametrize(
+        "content", [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe", b'{"format": "trellex-runtime", "version": 1}']
+    )
+    def test_malformed(self, folder, content):
+        (folder / MANIFEST).write_bytes(content)
+        assert_refused(folder, folder / MANIFEST, "not the manifest of an exported model")
+
+    def test_cut_short(self, folder):
+        content = (folder / MANIFEST).read_bytes()
+        for length in range(0, len(content) - 2, 97):
+            (folder / MANIFEST).write_bytes(content[:length])
+            assert_refused(folder, folder / MANIFEST)
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("version", 2),
+            ("version", "1"),
+            ("format", "onnx"),
+            ("precision", "int4"),
+            ("hidden_size", 0),
+            ("input_feeding", "perhaps"),
+            ("files", ["encoder.onnx"]),
+            ("files", {"encoder.onnx": "long"}),
+            ("more", 1),
+        ],
+    )
+    def test_of_something_else(self, folder, key, value):
+        change(folder, lambda data: data.update({key: value}))
+        assert_refused(folder, folder / MANIFEST, key)
+
+    @pytest.mark.parametrize(
+        "name", ["../x", "/etc/passwd", "a/b", "./encoder.onnx", "..", ".", "", "encoder.onnx/", "a\0b"]
+    )
+    def test_names_only_files_of_the_folder(self, folder, name):
+        (folder.parent / "x").write_bytes(b"12345")
+        change(folder, lambda data: data["files"].update({name: [5, "0" * 64]}))
+        assert_refused(folder)
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            *(("vocab_size", value) for value in (1, 39, 41, "many")),
+            *(("mixtures", value) for value in (-1, 1, 2, 4)),
+            *(("offset", value) for value in (-1, 0, 9)),
+            *(("code", value) for value in ({}, {"type": "frequency"}, {"type": "frequency", "vocab_size": 33}, None)),
+            *(("code", value) for value in ({"type": "morse"}, {"type": "frequency", "vocab_size": "x"})),
+            *(("generators", value) for value in ([], ["101"], ["1"], ["101", "111"], ["xyz", "abc"], [1, 2])),
+            *(("decoding", value) for value in ("best", None)),
+        ],
+    )
+    def test_of_another_output_layer(self, folder, key, value):
+        change(folder, lambda data: data["head"].update({key: value}))
+        assert_refused(folder)
+
+    def test_with_an_unknown_tokenizer(self, folder):
+        change(folder, lambda data: data["text"].update(source_tokenizer="mosess"))
+        assert_refused(folder, folder / MANIFEST, "source_tokenizer")
+
+    @pytest.mark.parametrize("name", [name for name in NAMES if name != "bits.hidden.weight.npy"])
+    def test_that_forgets_a_file(self, folder, name):
+        (folder / name).unlink()
+        change(folder, lambda data: data["files"].pop(name))
+        assert_refused(folder)
+
+
+class Trap:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+class TestGarbage:
+    @pytest.mark.parametrize("name", [*GRAPHS, *ARRAYS, "vocab.source.txt", "vocab.target.txt"])
+    def test_of_the_same_size(self, folder, name):
+        size = (folder / name).stat().st_size
+        for seed in range(3):
+            (folder / name).write_bytes(np.random.default_rng(seed).bytes(size))
+            assert_refused(folder)
+        (folder / name).write_bytes(bytes(size))
+        assert_refused(folder)
+
+    @pytest.mark.parametrize("name", GRAPHS)
+    def test_graphs_are_named(self, folder, name):
+        (folder / name).write_bytes(b"x" * (folder / name).stat().st_size)
+        assert_refused(folder, folder / name, "ONNX Runtime")
+
+    @pytest.mark.parametrize("name", ARRAYS)
+    def test_pickles_are_not_executed(self, folder, name, tmp_path):
+        trap = tmp_path / "trap"
+        np.save(tmp_path / "trap.npy", np.array([Trap(trap)], object), allow_pickle=True)
+        for content in ((tmp_path / "trap.npy").read_bytes(), pickle.dumps(Trap(trap))):
+            replace(folder, name, content)
+            assert_refused(folder)
+            assert not trap.exists()
+        np.load(tmp_path / "trap.npy", allow_pickle=True)
+        assert trap.exists()  # so the trap works
+
+    @pytest.mark.parametrize("name", ARRAYS)
+    @pytest.mark.parametrize("array", [np.zeros(7), np.zeros((0, 0)), np.array(["x" * 9] * 4), np.float32(3)], ids=str)
+    def test_arrays_of_another_shape(self, folder, name, array):
+        np.save(folder / "array.npy", array)
+        replace(folder, name, (folder / "array.npy").read_bytes())
+        assert_refused(folder)
+
+    @pytest.mark.parametrize(
+        ("name", "kind"),
+        [
+            *(("source.vectors.npy", kind) for kind in ("no zip", "zip", "empty", "header")),
+            *(("bits.linear.weight.npy", kind) for kind in ("no zip", "zip", "empty", "header", "huge")),
+        ],
+    )
+    def test_arrays_that_numpy_takes_for_something_else(self, folder, name, kind):
+        np.savez(folder / "array.npz", np.zeros((3, 3)))
+        shape = b"{'descr': '<f4', 'fortran_order': False, 'shape': (10**9, 10**9)}".replace(b"10**9", b"1" + b"0" * 9)
+        content = {
+            "no zip": b"PK\3\4" + bytes(90),
+            "zip": (folder / "array.npz").read_bytes(),
+            "empty": b"",
+            "header": b"\x93NUMPY\1\0\x10\0" + b"(" * 15 + b"\n" + bytes(90),
+            "huge": b"\x93NUMPY\1\0\x76\0" + shape.ljust(117) + b"\n" + bytes(90),
+        }[kind]
+        replace(folder, name, content)
+        assert_refused(folder)
+
+    @pytest.mark.parametrize("name", ["source.vectors.npy", "target.vectors.npy", "bits.hidden.weight.npy"])
+    def test_arrays_of_another_width(self, folder, name):
+        array = np.load(folder / name)
+        np.save(folder / "array.npy", np.pad(array, ((0, 0), (0, 1))))
+        replace(folder, name, (folder / "array.npy").read_bytes())
+        assert_refused(folder)
+
+
+class TestVerify:
+    def test_a_whole_folder(self, folder):
+        verify(folder, RuntimeManifest.load(folder))
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_a_flipped_bit(self, folder, name):
+        content = bytearray((folder / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        (folder / name).write_bytes(content)
+        with pytest.raises(ValueError, match=REMEDY) as error:
+            verify(folder, RuntimeManifest.load(folder))
+        assert str(error.value).startswith(f"{folder / name}: damaged")
+
+
+class TestExport:
+    @pytest.fixture
+    def translator(self, translator_of):
+        return translator_of("binary-ec")
+
+    def test_makes_folders_on_the_way(self, translator, tmp_path):
+        export(translator, tmp_path / "a" / "b", "fp32")
+        assert is_export(tmp_path / "a" / "b")
+        assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
+
+    def test_fills_an_empty_folder(self, translator, tmp_path):
+        (tmp_path / "new").mkdir()
+        export(translator, tmp_path / "new")
+        assert is_export(tmp_path / "new")
+
+    def test_replaces_an_earlier_export(self, translator, folder):
+        assert (folder / "softmax.onnx").exists()
+        export(translator, folder, "fp32")
+        assert not (folder / "softmax.onnx").exists()
+        verify(folder, RuntimeManifest.load(folder))
+        assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+    def test_is_the_same_each_time(self, translator, tmp_path):
+        for name in ("one", "two"):
+            export(translator, tmp_path / name)
+        assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+    def test_spares_what_is_no_export(self, translator, tmp_path):
+        (tmp_path / "thesis").mkdir()
+        (tmp_path / "thesis" / "thesis.tex").write_text("years of work")
+        (tmp_path / "file").write_text("more")
+        for name in ("thesis", "file"):
+            with pytest.raises(ValueError, match=f"{tmp_path / name}: is there already .*choose another folder"):
+                export(translator, tmp_path / name)
+        assert (tmp_path / "thesis" / "thesis.tex").read_text() == "years of work"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "thesis"]
+
+    def test_an_unknown_precision(self, translator, tmp_path):
+        with pytest.raises(ValueError, match="precision: expected one of fp32, int8, got 'int4'"):
+            export(translator, tmp_path / "new", "int4")
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("step", ["seal", "embedding.save", "decoder_graph"])
+    def test_a_failure_leaves_no_trace(self, translator, folder, monkeypatch, step):
+        def fail(*arguments):
+            raise OSError("No space left on device")
+
+        before = contents(folder)
+        monkeypatch.setattr(f"trellex.runtime.export.{step}", fail)
+        for target in (folder, folder.parent / "new"):
+            with pytest.raises(OSError, match="No space left"):
+                export(translator, target)
+        assert contents(folder) == before
+        assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+    def test_a_failure_at_the_very_end_keeps_the_earlier_export(self, translator, folder, monkeypatch):
+        replace = os.replace
+
+        def fail(source, target):
+            if str(source).endswith(".new"):
+                raise OSError("Input/output error")
+            replace(source, target)
+
+        before = contents(folder)
+        monkeypatch.setattr(os, "replace", fail)
+        with pytest.raises(OSError, match="Input/output error"):
+            export(translator, folder)
+        assert contents(folder) == before
+        assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+    def test_into_the_folder_that_one_is_in(self, translator, tmp_path, monkeypatch):
+        (tmp_path / "new").mkdir()
+        monkeypatch.chdir(tmp_path / "new")
+        export(translator, Path("."))
+        assert is_export(tmp_path / "new")

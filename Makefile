@@ -43,7 +43,7 @@ bench-heads: $(READY)  ## time and memory of the output layers against the size 
 	$(BIN)/python benchmarks/heads.py
 
 bench-cpu: $(READY)  ## speed and memory of exported models on one CPU thread; draws build/cpu.png
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu.py --plot build/cpu.png --json build/cpu.json
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu --plot build/cpu.png --json build/cpu.json
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trellex.arrays import Array, best_of, is_tensor, log_sum_exp, namespace, sigmoid
-from trellex.codes import Code
+from trellex.codes import Code, FrequencyCode
 from trellex.trellis import ConvolutionalCode
 
 DECODINGS = ("exact", "paper")
@@ -56,10 +61,11 @@ class Spelling:
         """log Σ π_k P_k. log_probs, log_weights [.., K] -> [..]"""
         return log_probs[..., 0] if log_probs.shape[-1] == 1 else log_sum_exp(log_probs + log_weights)
 
-    def best(self, logits: Array) -> Array:
-        """The most probable word of single sets of bits. logits [T, L] -> words [T]"""
-        numbers, _ = self.ecc.topk(logits, 1, size=self.restriction)
-        return self.code.words(numbers[:, 0])
+    @cached_property
+    def best(self) -> Callable[[NDArray[np.float64]], NDArray[np.int64]]:
+        """A function to the most probable word of single sets of bits, in main memory. logits [T, L] -> words [T]"""
+        best = self.ecc.best_of(self.code.num_bits, self.restriction)
+        return best if isinstance(self.code, FrequencyCode) else lambda logits: self.code.words(best(logits))
 
     def topk(self, logits: Array, log_weights: Array, k: int) -> tuple[Array, Array]:
         """The k most probable words, −1 and −inf where there are fewer. -> words, log_probs [T, k]

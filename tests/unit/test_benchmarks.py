@@ -10,6 +10,7 @@ import pytest
 import torch
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "heads.py"
+CPU_SCRIPT = SCRIPT.with_name("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +58,19 @@ def test_the_whole_benchmark(tmp_path):
     numbers = json.loads((tmp_path / "numbers.json").read_text())
     assert len(numbers["cells"]) == 7 * 2 * 3
     assert all(cell["seconds"] > 0 and cell["job_bytes"] is not None for cell in numbers["cells"])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_translation_on_a_cpu(tmp_path):
+    pytest.importorskip("ctranslate2")
+    command = [sys.executable, str(CPU_SCRIPT), "--quick", "--json", str(tmp_path / "numbers.json")]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert "no output layer" in printed
+    numbers = json.loads((tmp_path / "numbers.json").read_text())
+    assert len(numbers["methods"]) == 8 * 2 * 2
+    assert len(numbers["sweep"]) == 2 * 2 * 2
+    assert len(numbers["engines"]["cells"]) == 5 * 2
+    assert all(cell["total"] > 0 for cell in (*numbers["methods"], *numbers["sweep"], *numbers["engines"]["cells"]))
+    assert {row["engine"] for row in numbers["memory"]} == {"trellex", "torch", "ctranslate2"}
+    assert all(row["peak"] >= row["imports"] > 0 for row in numbers["memory"])
+    assert numbers["budget"]["loop"] > 0

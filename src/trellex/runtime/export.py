@@ -83,23 +83,11 @@ def head_facts(head: Head, spec: Any) -> HeadFacts:
 
 
 def _save(path: Path, is_int8: bool, build: Callable[[str], onnx.ModelProto]) -> None:
-    """Write a graph, and of one in 8 bits a second one for signed weights. Both read the same file of weights.
+    """Write a graph; one in 8 bits twice, with unsigned weights and with signed ones, for CPUs that prefer them.
 
-    The weights stand apart because a protobuf can hold only 2 GiB.
+    The weights stand in a file of their own because a protobuf can hold only 2 GiB.
     """
-    graph, weights = path.with_suffix(".onnx"), path.with_suffix(".weights")
-    onnx.save_model(
-        build("u8" if is_int8 else "fp32"),
-        graph,
-        save_as_external_data=True,
-        location=weights.name,
-        size_threshold=1024,
-    )
-    if not is_int8:
-        return
-    saved = {weight.name: weight for weight in onnx.load_model(graph, load_external_data=False).graph.initializer}
-    signed = build("s8")
-    for weight in signed.graph.initializer:
-        if weight.name in saved and saved[weight.name].HasField("data_location"):
-            weight.CopyFrom(saved[weight.name])
-    path.with_suffix(".signed.onnx").write_bytes(signed.SerializeToString())
+    for arithmetic, suffix in (("u8", ""), ("s8", ".signed")) if is_int8 else (("fp32", ""),):
+        graph = path.with_name(f"{path.name}{suffix}.onnx")
+        weights = graph.with_suffix(".weights").name
+        onnx.save_model(build(arithmetic), graph, save_as_external_data=True, location=weights, size_threshold=1024)

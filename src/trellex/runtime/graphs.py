@@ -15,15 +15,16 @@ Weights = Mapping[str, NDArray[np.float32]]
 OPSET = 17
 IR_VERSION = 8  # what onnxruntime has read since 1.14
 MICROSOFT = "com.microsoft"
-ZERO = 128  # the byte that stands for 0
+ZERO = 128  # the unsigned byte that stands for 0
+MAX_BYTES = 1 << 31  # of one weight: protobuf counts no further
 
 
 class GraphBuilder:
     """Nodes and weights of a graph in the making; every method adds what it is named for and returns its output.
 
     Args:
-        arithmetic: "fp32"; or "u8" or "s8" for weights of 8 bits, with the inputs rounded to 8 bits on the way. Weights
-            are kept as unsigned bytes; "s8" has ONNX Runtime make them signed when it loads the graph.
+        arithmetic: "fp32"; or "u8" or "s8" for weights of 8 bits, unsigned or signed, with the inputs rounded to 8 bits
+            on the way
     """
 
     def __init__(self, arithmetic: str) -> None:
@@ -45,6 +46,11 @@ class GraphBuilder:
         self._outputs.append(helper.make_tensor_value_info(name, kind, shape))
 
     def weight(self, values: Any) -> str:
+        if values.nbytes >= MAX_BYTES:
+            raise ValueError(
+                f"precision: {values.nbytes:,} bytes of weights are more than an ONNX graph holds; "
+                "export int8, or train a head other than softmax"
+            )
         name = f"weight_{len(self._weights)}"
         self._weights.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
@@ -56,12 +62,8 @@ class GraphBuilder:
         return names[0] if outputs == 1 else names
 
     def bytes(self, values: NDArray[np.uint8]) -> str:
-        """Bytes around 128, as they are, or around 0."""
-        name = self.weight(values)
-        if self.arithmetic == "u8":
-            return name
-        wide = self.node("Cast", name, to=TensorProto.INT32)
-        return self.node("Cast", self.node("Sub", wide, "zero"), to=TensorProto.INT8)
+        """Weights that are bytes around 128, as they are, or as signed bytes around 0."""
+        return self.weight(values if self.arithmetic == "u8" else (values ^ ZERO).view(np.int8))
 
     def linear(
         self, value: str, weight: NDArray[np.float32], bias: NDArray[np.float32] | None = None, exact: bool = False
@@ -82,8 +84,7 @@ class GraphBuilder:
         return self.node("DynamicQuantizeMatMul", *inputs, domain=MICROSOFT)
 
     def model(self) -> onnx.ModelProto:
-        zero = [numpy_helper.from_array(np.array(ZERO, np.int32), "zero")] if self.arithmetic == "s8" else []
-        graph = helper.make_graph(self._nodes, "trellex", self._inputs, self._outputs, [*self._weights, *zero])
+        graph = helper.make_graph(self._nodes, "trellex", self._inputs, self._outputs, self._weights)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="trellex")
 

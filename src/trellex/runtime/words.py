@@ -86,12 +86,12 @@ class BitWords:
         self.weights = _load_linear(folder, "bits.weights", inputs, facts.mixtures) if facts.mixtures > 1 else None
 
     def best(self, output: Floats) -> Ints:
-        logits, log_weights = self._outputs(output)
-        if self.is_paper:
-            return np.maximum(self._to_vocabulary(self.spelling.decode(logits[:, 0])), UNK)
         if self.mixtures > 1:
-            return self._to_vocabulary(self.spelling.topk(logits, log_weights, 1)[0][:, 0])
-        return self._to_vocabulary(self.spelling.best(logits[:, 0]))
+            return self._to_vocabulary(self.spelling.topk(*self._outputs(output), 1)[0][:, 0])
+        logits = self._logits(output)
+        if self.is_paper:
+            return np.maximum(self._to_vocabulary(self.spelling.decode(logits)), UNK)
+        return self.spelling.best(logits) + self.offset
 
     def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
         if self.is_paper and k == 1:
@@ -117,14 +117,19 @@ class BitWords:
 
     def _outputs(self, output: Floats) -> tuple[Floats, Floats]:
         """Logits of the bits and log π. [N, H] -> [N, K, L], [N, K]"""
-        if self.hidden is not None:
-            output = np.maximum(output @ self.hidden[0] + self.hidden[1], 0)
-        logits = (output @ self.linear[0] + self.linear[1]).astype(np.float64)
-        logits = logits.reshape(len(output), self.mixtures, -1)
+        logits = self._logits(output).reshape(len(output), self.mixtures, self.spelling.length)
         if self.weights is None:
             return logits, np.zeros((len(output), 1))
-        weights = (output @ self.weights[0] + self.weights[1]).astype(np.float64)
+        weights = (self._inputs(output) @ self.weights[0] + self.weights[1]).astype(np.float64)
         return logits, weights - np.logaddexp.reduce(weights, -1)[:, None]
+
+    def _logits(self, output: Floats) -> Floats:
+        """[N, H] -> [N, K · L]"""
+        return (self._inputs(output) @ self.linear[0] + self.linear[1]).astype(np.float64)
+
+    def _inputs(self, output: Floats) -> Floats:
+        """What the last layers see. [N, H] -> [N, I]"""
+        return output if self.hidden is None else np.maximum(output @ self.hidden[0] + self.hidden[1], 0)
 
     def _to_vocabulary(self, words: Ints) -> Ints:
         """From the code's numbering to that of the vocabulary; −1 stays."""

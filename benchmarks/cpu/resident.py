@@ -1,6 +1,6 @@
 """The most memory that a process has resident that loads one model and translates a few sentences, as JSON.
 
-    python benchmarks/resident.py trellex|ctranslate2|torch FOLDER SOURCES LENGTH
+    python benchmarks/cpu/resident.py trellex|ctranslate2|torch FOLDER SOURCES LENGTH
 
 Imports no more than the translator itself does. SOURCES is a JSON file of word ids.
 """

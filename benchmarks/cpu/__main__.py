@@ -50,11 +50,11 @@ from cells import (
     measure,
     progress,
 )
-from tables import plot, print_budget, print_engines, print_memory, print_methods, print_sweep
 from ctranslate import Transformer
 from forced import Forced, Ints, Timed, Wordless, check_lengths, endless, make_sources, translate
 from random_models import RandomModels
 from random_transformer import save_transformer
+from tables import plot, print_budget, print_engines, print_memory, print_methods, print_sweep
 from trellex.trellis import ConvolutionalCode
 
 TOO_LARGE = 1 << 31  # bytes of a matrix that ONNX cannot write, for protobuf cannot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -21,7 +22,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
-    help="Translate with an output layer that costs O(log V): prepare a corpus, train, translate, evaluate.",
+    help="Translate with an output layer that costs O(log V): prepare a corpus, train, translate, score, evaluate; "
+    "export for CPUs.",
     epilog="Start with: python -m trellex.phrasebook phrases && trellex prepare --help",
 )
 stderr = Console(stderr=True)
@@ -33,14 +35,37 @@ InputFile = Annotated[Path, typer.Option(help="One sentence a line; .gz and .xz 
 @contextmanager
 def _errors_explained() -> Iterator[None]:
     """Turn errors that tell the user what to do into a line on stderr and exit status 1."""
+    with _ended_by_signals():
+        try:
+            yield
+        except BrokenPipeError:
+            raise  # the reader has left, as `head` does: typer ends quietly
+        except ModuleNotFoundError as error:
+            _complain(f"{error}; pip install 'trellex[train,ja]' brings all that Trellex may need")
+            raise typer.Exit(1) from error
+        except (ValueError, OSError, ImportError, FloatingPointError) as error:
+            _complain(_problems(error) if isinstance(error, ValidationError) else str(error))
+            raise typer.Exit(1) from error
+
+
+def _complain(message: str) -> None:
+    stderr.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let a command clean up when the terminal or the system ends it, as it does on Ctrl-C."""
+
+    def leave(number: int, _: Any) -> None:
+        sys.exit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = [signal.signal(number, leave) for number in numbers]
     try:
         yield
-    except BrokenPipeError:
-        raise  # the reader has left, as `head` does: typer ends quietly
-    except (ValueError, OSError, ImportError, FloatingPointError) as error:
-        message = _problems(error) if isinstance(error, ValidationError) else str(error)
-        stderr.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
-        raise typer.Exit(1) from error
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _problems(error: ValidationError) -> str:
@@ -146,8 +171,8 @@ def train(
             raise typer.Exit(130)
 
 
-@app.command(epilog="Example: echo 'where is the station ?' | trellex translate runs/phrasebook --beam 5\n\n"
-             "Example: trellex translate runs/phrasebook test.en --beam 5 --nbest 3")  # fmt: skip
+@app.command(epilog="Example: echo 'where is the station ?' | trellex translate phrasebook/run --beam 5\n\n"
+             "Example: trellex translate phrasebook/run test.en --beam 5 --nbest 3")  # fmt: skip
 def translate(
     model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
     files: Annotated[list[Path] | None, typer.Argument(help="Text to translate; stdin unless given.")] = None,
@@ -157,8 +182,8 @@ def translate(
         int, typer.Option(min=1, help="Translations of each sentence, at most --beam; more than 1 as JSON lines.")
     ] = 1,
     length_penalty: Annotated[
-        float, typer.Option(min=0, help="α: rank by log P / words^α; 0 prefers short ones.")
-    ] = 1.0,
+        float | None, typer.Option(min=0, help="α: rank by log P / words^α; 0 prefers short ones; 1 unless given.")
+    ] = None,
     sample: Annotated[bool, typer.Option(help="Draw translations at random; --nbest says how many.")] = False,
     temperature: Annotated[float, typer.Option(help="Below 1 sampling prefers probable words more.")] = 1.0,
     seed: Annotated[
@@ -166,7 +191,9 @@ def translate(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
     batch_tokens: Annotated[int, typer.Option(min=1, help="Source words translated side by side.")] = 2048,
-    threads: Annotated[int, typer.Option(min=1, help="CPU threads of an exported model.")] = 1,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads; 1 for an exported model unless given.")
+    ] = None,
     decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
     tokens: Annotated[bool, typer.Option(help="Print tokens with spaces between instead of text.")] = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that cannot be translated.")] = False,
@@ -184,12 +211,19 @@ def translate(
         from trellex.text.lines import read_chunks
         from trellex.translator import load
 
-        settings = SearchSettings(beam, nbest, length_penalty, sample, temperature)
+        if length_penalty is not None and sample:
+            raise ValueError("length_penalty: samples are not ranked; leave one of --length-penalty and --sample out")
+        settings = SearchSettings(beam, nbest, 1.0 if length_penalty is None else length_penalty, sample, temperature)
         if seed is not None and not sample:
             raise ValueError("seed: only sampling is random; add --sample, or leave --seed out")
+        if not files and sys.stdin is None:
+            raise ValueError("stdin is closed; name a file to translate")
+        if output is None and sys.stdout is None:
+            raise ValueError("stdout is closed; name a file to write to with --output")
+        if output is None and hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(encoding="utf-8")
         for path in files or ():
-            if not path.exists():
-                raise FileNotFoundError(f"{path}: there is no such file")
+            _check_readable(path)
         translator = load(model, threads=threads, device=device, decoding=decoding)
         random, told, problems, done = np.random.default_rng(seed), as_json or nbest > 1, 0, 0
         shows_progress = stderr.is_terminal and (output is not None or not sys.stdout.isatty())
@@ -199,7 +233,7 @@ def translate(
             atomic_writer(output) if output else nullcontext(sys.stdout) as file,
         ):
             task = progress.add_task("", total=None)
-            for chunk in read_chunks(files or ()):
+            for chunk in read_chunks(files or (), eager=not sample):
                 found = translator.search([line.text for line in chunk], settings, batch_tokens, random, told)
                 for line, best in zip(chunk, found, strict=True):
                     problem = line.problem or (best if isinstance(best, str) else None)
@@ -207,7 +241,7 @@ def translate(
                         raise ValueError(f"{line.place}: {problem}")
                     if problem:
                         problems += 1
-                        stderr.print(f"[bold red]error:[/] {escape(f'{line.place}: {problem}')}", soft_wrap=True)
+                        _complain(f"{line.place}: {problem}")
                     file.write(_line([] if isinstance(best, str) else best, tokens, told, problem) + "\n")
                 file.flush()
                 done += len(chunk)
@@ -223,31 +257,43 @@ def _line(translations: list[Any], tokens: bool, told: bool, problem: str | None
     best = texts[0] if texts else ""
     if not told:
         return best
-    details = [_scores(each) | {"translation": text} for each, text in zip(translations, texts, strict=True)]
+    details = [
+        {"translation": text, "score": round(each.score, 6)} | _scores(each)
+        for each, text in zip(translations, texts, strict=True)
+    ]
     error = {"error": problem} if problem else {}
     return json.dumps({"translation": best, "nbest": details} | error, ensure_ascii=False)
+
+
+def _check_readable(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder; give the name of a file")
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
 
 
 def _scores(translation: Any) -> dict[str, Any]:
     """What JSON tells of a translation: log-probabilities of its tokens, the end of the sentence among them."""
     ended = len(translation.log_probs) > len(translation.tokens)
     return {
-        "score": round(translation.score, 6),
         "log_prob": round(sum(translation.log_probs), 6),
         "tokens": translation.tokens + ["</s>"] * ended,
         "log_probs": [round(log_prob, 6) for log_prob in translation.log_probs],
     }
 
 
-@app.command(epilog="Example: trellex score runs/phrasebook test.en test.ja --calibration")
+@app.command(epilog="Example: trellex score phrasebook/run test.en test.ja --calibration")
 def score(
-    model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
+    model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
     sources: Annotated[Path, typer.Argument(help="Sentences, one a line.")],
     translations: Annotated[Path, typer.Argument(help="Their translations, line by line.")],
     output: Annotated[Path | None, typer.Option(help="Write the scores of every line here, as JSON lines.")] = None,
     calibration: Annotated[bool, typer.Option(help="Tell how often a word of probability p is right.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
     batch_tokens: Annotated[int, typer.Option(min=1, help="Source words scored side by side.")] = 2048,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads; 1 for an exported model unless given.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Log-probability and perplexity of given translations, the end of each sentence included.
@@ -260,7 +306,9 @@ def score(
         from trellex.text.files import atomic_writer, read_pairs
         from trellex.translator import load
 
-        translator = load(model, device=device)
+        for path in (sources, translations):
+            _check_readable(path)
+        translator = load(model, threads=threads, device=device)
         table = Calibration()
 
         def observe(state: Any, words: Any) -> None:
@@ -331,7 +379,7 @@ def evaluate(
         _show(result, as_json)
 
 
-@app.command(epilog="Example: trellex export runs/phrasebook phrasebook.int8")
+@app.command(epilog="Example: trellex export phrasebook/run phrasebook.int8")
 def export(
     model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
     folder: Annotated[Path, typer.Argument(help="Where to put the exported model.")],
@@ -352,7 +400,7 @@ def export(
         _show({"folder": str(folder), "precision": precision, "bytes": sum(files.values()), **files}, as_json)
 
 
-@app.command(epilog="Example: trellex info runs/phrasebook")
+@app.command(epilog="Example: trellex info phrasebook/run")
 def info(
     model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
     as_json: Json = False,
@@ -367,8 +415,12 @@ def info(
         if is_export(model):
             manifest = RuntimeManifest.load(model)
             verify(model, manifest)
-            facts = manifest.model_dump(include={"precision", "text", "head", "hidden_size", "input_feeding"})
-            _show(facts | {"bytes": sum(size for size, _ in manifest.files.values()), "checksums": "right"}, as_json)
+            text, spec = manifest.text, manifest.head.spec
+            facts: dict[str, Any] = {"head": spec if isinstance(spec, str) else json.dumps(spec)}
+            facts |= {"precision": manifest.precision, "target words": manifest.head.vocab_size}
+            facts |= {"from": text.source_language, "to": text.target_language, "decoding": manifest.head.decoding}
+            facts |= {"bytes": sum(size for size, _ in manifest.files.values()), "checksums": "right"}
+            _show(facts, as_json)
             return
         from trellex.evaluation.size import model_size
         from trellex.training.loading import load_checkpoint

@@ -1,4 +1,4 @@
-"""Spelling: which words the logits of redundant bits spell. For numpy arrays and torch tensors alike."""
+"""Spelling: which words the logits of redundant bits spell, in numpy arrays and, but for `best`, torch tensors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Spelling:
         restriction: which bit arrays are words, as the trellis takes it; all of the code's unless given
 
     Shape:
-        logits [T, K, L] in double precision, log π [T, K]; words [T]
+        logits [T, K, L], best in double precision; log π [T, K]; words [T]
     """
 
     def __init__(self, code: Code, ecc: ConvolutionalCode, restriction: Any = None) -> None:
@@ -64,7 +64,7 @@ class Spelling:
     @cached_property
     def best(self) -> Callable[[NDArray[np.float64]], NDArray[np.int64]]:
         """A function to the most probable word of single sets of bits, in main memory. logits [T, L] -> words [T]"""
-        best = self.ecc.best_of(self.code.num_bits, self.restriction)
+        best = self.ecc.best_finder(self.code.num_bits, self.restriction)
         return best if isinstance(self.code, FrequencyCode) else lambda logits: self.code.words(best(logits))
 
     def topk(self, logits: Array, log_weights: Array, k: int) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.arrays import as_count
+from trellex.runtime.folder import is_export
 from trellex.search import Hypothesis, Model, SearchSettings, in_batches, score
 from trellex.text.lines import CHUNK
 from trellex.text.manifest import TextSettings
@@ -132,10 +133,14 @@ class Translator:
             batch_tokens: the most source words to score side by side
             observe: called with the model's state and the words that come next, at every step
         """
-        remaining = iter(pairs)
+        remaining, first = iter(pairs), 1
         while chunk := list(islice(remaining, CHUNK)):
             sources = [self.source_ids(source) for source, _ in chunk]
             targets = [self.target_vocabulary.ids(self.target_tokenizer.tokenize(target)) for _, target in chunk]
+            for place, ids in enumerate(zip(sources, targets, strict=True), start=first):
+                if max(map(len, ids)) > MAX_TOKENS:
+                    raise ValueError(f"line {place}: has more than {MAX_TOKENS:,} tokens; split it into sentences")
+            first += len(chunk)
             with self.model.inference():
                 found = in_batches(
                     lambda batch, given: score(self.model, batch, given, observe), batch_tokens, sources, targets
@@ -152,24 +157,26 @@ class Translator:
         return Translation(text, tokens, hypothesis.log_probs, hypothesis.score)
 
 
-def load(path: str | Path, *, threads: int = 1, device: str = "cpu", decoding: str | None = None) -> Translator:
+def load(
+    path: str | Path, *, threads: int | None = None, device: str = "cpu", decoding: str | None = None
+) -> Translator:
     """A translator from a folder that `trellex export` made, without torch; or from a run or checkpoint, with it.
 
     Args:
         path: the folder
-        threads: CPU threads of an exported model
+        threads: CPU threads; unless given, 1 for an exported model, and as many as it likes for torch
         device: of a model in torch: auto, cpu or cuda
         decoding: "paper" or "exact", instead of what a model in torch was trained with
     """
     folder = Path(path)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: there is no such folder; give an exported model, a run or a checkpoint")
-    if (folder / "trellex.json").is_file():
+    if is_export(folder):
         if device not in ("cpu", "auto") or decoding is not None:
             raise ValueError(f"{folder}: an exported model runs on the CPU, as it was exported; leave the option out")
         from trellex.runtime.loading import load_export
 
-        return load_export(folder, as_count(threads, "threads"))
+        return load_export(folder, as_count(1 if threads is None else threads, "threads"))
     try:
         from trellex.training.loading import load_checkpoint
     except ModuleNotFoundError as error:
@@ -177,4 +184,8 @@ def load(path: str | Path, *, threads: int = 1, device: str = "cpu", decoding: s
             f"{folder}: needs torch, which is not installed ({error}); run `trellex export` where it is, "
             "or pip install 'trellex[train]'"
         ) from error
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(as_count(threads, "threads"))
     return load_checkpoint(folder, device, decoding)

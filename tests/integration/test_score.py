@@ -102,7 +102,7 @@ class TestOutput:
         assert sum(len(line["tokens"]) for line in scored) == told["tokens"]
         assert sum(line["log_prob"] for line in scored) == pytest.approx(told["log-probability"], abs=1e-2)
         for line in scored:
-            assert line.keys() == {"score", "log_prob", "tokens", "log_probs"}
+            assert line.keys() == {"log_prob", "tokens", "log_probs"}
             assert len(line["tokens"]) == len(line["log_probs"])
             assert line["tokens"][-1] == "</s>"
             assert line["log_prob"] == pytest.approx(sum(line["log_probs"]), abs=1e-4)

@@ -76,6 +76,11 @@ class BitLayer(nn.Module):
             return logits, logits.new_zeros(len(h), 1)
         return logits, at_least_single(self.weights(h)).log_softmax(-1)
 
+    def _exact_outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """The same in double precision, because scores are large and their differences small."""
+        logits, log_weights = self.outputs(h)
+        return logits.double(), log_weights.double()
+
     @cached_property
     def mean_bits(self) -> Tensor:
         """The mean code word, [L]: what the bits' probabilities are when all words are equally probable."""
@@ -124,7 +129,7 @@ class BitLayer(nn.Module):
 
         The temperature is that of the part and the word together: (π_k P_k(w))^(1 / temperature).
         """
-        logits, log_weights = self.outputs(h)
+        logits, log_weights = self._exact_outputs(h)
         if self.mixtures == 1:
             chosen = logits[:, 0]
         else:
@@ -137,7 +142,7 @@ class BitLayer(nn.Module):
 
     def log_mass(self, h: Tensor, temperature: float) -> Tensor:
         """The log of what `sample` normalises: log Σ_k Σ_w (π_k P_k(w))^(1 / temperature). h [T, H] -> [T]"""
-        return self.spelling.log_masses(*self.outputs(h), temperature).logsumexp(-1)
+        return self.spelling.log_masses(*self._exact_outputs(h), temperature).logsumexp(-1)
 
     def check_smoothing(self, label_smoothing: float) -> Self:
         """Raises ValueError if the loss of this layer cannot be smoothed."""

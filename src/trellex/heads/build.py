@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from trellex.arrays import as_count
 from trellex.codes import Code, FrequencyCode, HuffmanCode, RandomCode
 from trellex.heads.binary import BinaryHead
 from trellex.heads.bits import BitLayer
@@ -45,7 +46,11 @@ def build_head(spec: str | Mapping[str, Any], *, hidden_size: int, vocab: Any) -
         hidden_size: H
         vocab: the vocabulary's size, or a vocabulary with counts
     """
+    if not isinstance(spec, str | Mapping):
+        raise ValueError(f"spec: expected a name or a mapping, got {spec!r}")
     options: dict[str, Any] = {"type": spec} if isinstance(spec, str) else dict(spec)
+    hidden_size = as_count(hidden_size, "hidden_size")
+    vocab = vocab if hasattr(vocab, "__len__") else as_count(vocab, "vocab")
     name = options.pop("type", None)
     match = re.fullmatch(r"(softmax)|(binary)(-ec)?|(hybrid)-([0-9]+)(-ec)?", name) if isinstance(name, str) else None
     if match is None:

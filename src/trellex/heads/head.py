@@ -9,6 +9,8 @@ from dataclasses import astuple, dataclass
 import torch
 from torch import Tensor, nn
 
+from trellex.arrays import as_count, as_integers
+
 REDUCTIONS = ("none", "mean", "sum")
 
 
@@ -69,8 +71,9 @@ class Head(nn.Module, ABC):
 
     def loss(self, h: Tensor, target: Tensor) -> Tensor:
         """What training minimises. h [.., H], target [..] -> [..], or a single number after reduction"""
-        rows, counted = h.reshape(-1, self.hidden_size), (target != self.ignore_index).reshape(-1)
-        values = on_rows(self._loss, counted, rows, target.reshape(-1))
+        rows, words = self._rows(h), self._words(h, target, "target")
+        counted = words != self.ignore_index
+        values = on_rows(self._loss, counted, rows, words)
         if self.reduction == "none":
             return values.view(target.shape)
         return values.sum() if self.reduction == "sum" else values.sum() / counted.sum()
@@ -79,22 +82,36 @@ class Head(nn.Module, ABC):
 
     def log_prob(self, h: Tensor, words: Tensor) -> Tensor:
         """log P(word | h), which sums to 1 over the vocabulary. h [.., H], words [..] -> [..]"""
-        return self._log_prob(h.reshape(-1, self.hidden_size), words.reshape(-1)).view(words.shape)
+        return self._log_prob(self._rows(h), self._words(h, words, "words")).view(words.shape)
 
     def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """The k most probable words, best first. h [.., H] -> words, log_probs [.., k]
 
         Where there are fewer than k, words end in −1 and log_probs in −inf.
         """
-        words, log_probs = self._topk(h.reshape(-1, self.hidden_size), k)
+        k = as_count(k, "k")
+        words, log_probs = self._topk(self._rows(h), k)
         shape = (*h.shape[:-1], k)
         return words.view(shape), log_probs.view(shape)
 
     def sample(self, h: Tensor, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
         """Words drawn with probabilities in proportion to P^(1 / temperature). h [.., H] -> words [..]"""
-        if not temperature > 0:
-            raise ValueError(f"temperature: expected a number above 0, got {temperature}; for the best word use topk")
-        return self._sample(h.reshape(-1, self.hidden_size), temperature, generator).view(h.shape[:-1])
+        if not 1e-3 <= temperature <= 1e3:
+            raise ValueError(f"temperature: expected 0.001 to 1,000, got {temperature}; for the best word use topk")
+        return self._sample(self._rows(h), temperature, generator).view(h.shape[:-1])
+
+    def _rows(self, h: Tensor) -> Tensor:
+        """h [.., H] -> [T, H]"""
+        if h.ndim == 0 or h.shape[-1] != self.hidden_size:
+            raise ValueError(f"h: the last dimension must be {self.hidden_size}, got shape {tuple(h.shape)}")
+        return h.reshape(-1, self.hidden_size)
+
+    def _words(self, h: Tensor, words: Tensor, name: str) -> Tensor:
+        """words [..], which must be as many as hidden states -> [T]"""
+        if words.shape != h.shape[:-1]:
+            raise ValueError(f"{name}: expected shape {tuple(h.shape[:-1])}, as h has, got {tuple(words.shape)}")
+        flat: Tensor = as_integers(words, name).reshape(-1)
+        return flat
 
     @abstractmethod
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:

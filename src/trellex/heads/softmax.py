@@ -19,14 +19,11 @@ class SoftmaxHead(Head):
         self.linear = nn.Linear(hidden_size, vocab_size)
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
-        return self._cross_entropy(h, target, self.label_smoothing)
-
-    def _cross_entropy(self, h: Tensor, words: Tensor, smoothing: float) -> Tensor:
         logits = at_least_single(self.linear(h))
-        return nn.functional.cross_entropy(logits, words, reduction="none", label_smoothing=smoothing)
+        return nn.functional.cross_entropy(logits, target, reduction="none", label_smoothing=self.label_smoothing)
 
     def _log_prob(self, h: Tensor, words: Tensor) -> Tensor:
-        return -self._cross_entropy(h, words, 0.0)
+        return at_least_single(self.linear(h)).log_softmax(-1).gather(-1, words[:, None])[:, 0]
 
     def _topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
         log_probs = at_least_single(self.linear(h)).log_softmax(-1)

@@ -33,6 +33,9 @@ def export(translator: Translator, folder: Path, precision: str = "int8") -> Non
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
     is_int8 = precision == "int8"
     weights = {name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}
+    for name, value in weights.items():
+        if not np.isfinite(value).all():
+            raise ValueError(f"the weight {name} is not finite: training diverged; take an earlier checkpoint")
     manifest = RuntimeManifest(
         precision=precision,
         text=translator.text,

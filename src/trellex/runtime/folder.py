@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,6 +71,9 @@ class RuntimeManifest(BaseModel):
             first = error.errors()[0]
             what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
             raise ValueError(f"{path}: not the manifest of an exported model ({what}); {REMEDY}") from error
+        missing = manifest.expected_files() - set(manifest.files)
+        if missing:
+            raise ValueError(f"{path}: does not list {', '.join(sorted(missing))}; {REMEDY}")
         for name, (size, _) in manifest.files.items():
             if Path(name).name != name:
                 raise ValueError(f"{path}: {name!r} is not a plain file name; {REMEDY}")
@@ -79,6 +83,22 @@ class RuntimeManifest(BaseModel):
             if found != size:
                 raise ValueError(f"{folder / name}: has {found:,} bytes instead of {size:,}: damaged; {REMEDY}")
         return manifest
+
+    def expected_files(self) -> set[str]:
+        """The names of files that a model of this kind has; large weights of graphs are in others besides."""
+        head = self.head
+        graphs = [
+            name for name, exists in (("encoder", True), ("decoder", True), ("softmax", head.softmax_size)) if exists
+        ]
+        parts = ("linear", head.mixtures), ("weights", head.mixtures > 1), ("hidden", head.hidden_layer)
+        layers = [f"bits.{name}" for name, exists in parts if exists]
+        variants = ("", ".signed") if self.precision == "int8" else ("",)
+        return {
+            *(f"{graph}{variant}.onnx" for graph in graphs for variant in variants),
+            *(f"{layer}.{kind}.npy" for layer in layers for kind in ("weight", "bias")),
+            *(f"{side}.vectors.npy" for side in ("source", "target")),
+            *(f"vocab.{side}.txt" for side in ("source", "target")),
+        }
 
 
 def is_export(folder: Path) -> bool:
@@ -96,16 +116,20 @@ def verify(folder: Path, manifest: RuntimeManifest) -> None:
 def new_folder(folder: Path) -> Iterator[Path]:
     """A folder to fill that takes the place of `folder` at the end of the block, or leaves no trace if that fails.
 
-    Only an earlier export, or an empty folder, is replaced.
+    Only an earlier export with nothing else in it, or an empty folder, is replaced.
     """
     folder = folder.resolve()
-    if folder.exists() and not (is_export(folder) or (folder.is_dir() and not any(folder.iterdir()))):
-        raise ValueError(f"{folder}: is there already and is no exported model; choose another folder")
+    if folder.exists() and not _is_ours(folder):
+        raise ValueError(f"{folder}: is there already and holds other files; choose another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{kind}") for kind in ("new", "old"))
+    token = secrets.token_hex(4)
+    temporary, old = (folder.with_name(f".{folder.name}.{token}.{kind}") for kind in ("new", "old"))
+    temporary.mkdir()
     try:
-        temporary.mkdir()
         yield temporary
+        for path in temporary.iterdir():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
         if folder.exists():
             os.replace(folder, old)
         os.replace(temporary, folder)
@@ -116,6 +140,18 @@ def new_folder(folder: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder is empty or holds an export and nothing else."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else {""}
+    if not names:
+        return True
+    try:
+        manifest = RuntimeManifest.model_validate_json((folder / MANIFEST).read_bytes())
+    except (OSError, ValidationError):
+        return False
+    return names <= {MANIFEST, *manifest.files}
 
 
 def seal(folder: Path, manifest: RuntimeManifest) -> None:

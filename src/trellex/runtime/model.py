@@ -54,10 +54,16 @@ class RuntimeModel:
     def __init__(
         self, folder: Path, manifest: RuntimeManifest, source_size: int, target_size: int, threads: int = 1
     ) -> None:
-        self.encoder, self.decoder = (Session(folder, name, threads) for name in ("encoder", "decoder"))
+        size = manifest.hidden_size
+        fed = {"fed": size} if manifest.input_feeding else {}
+        states = {"keys": None, "values": None}
+        self.encoder = Session(folder, "encoder", threads).check(embedded=None, lengths=None, h=None, c=None, **states)
+        self.decoder = Session(folder, "decoder", threads).check(
+            embedded=None, h=size, c=size, output=size, **states, **fed
+        )
         self.source_vectors = Embedding.load(folder / "source.vectors.npy", source_size, self.encoder.width("embedded"))
         self.target_vectors = Embedding.load(folder / "target.vectors.npy", target_size, self.decoder.width("embedded"))
-        self.words = load_words(manifest.head, folder, self.decoder.width("h"), threads)
+        self.words = load_words(manifest.head, folder, size, threads)
         self.input_feeding = manifest.input_feeding
 
     def inference(self) -> AbstractContextManager[None]:

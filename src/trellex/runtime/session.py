@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import onnxruntime
 from numpy.typing import NDArray
@@ -33,17 +33,32 @@ class Session:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has no common class for its errors
             raise ValueError(f"{path}: not a graph that this ONNX Runtime reads ({error}); {REMEDY}") from error
+        self._path = path
+        self._widths = {
+            each.name: each.shape[-1] for each in (*self._session.get_inputs(), *self._session.get_outputs())
+        }
         self._options = onnxruntime.RunOptions()
         self._options.only_execute_path_to_fetches = True
 
+    def check(self, **widths: int | None) -> Self:
+        """Raises ValueError unless there are inputs or outputs of these names with last dimensions of these sizes."""
+        for name, width in widths.items():
+            if name not in self._widths or width not in (None, self._widths[name]):
+                raise ValueError(
+                    f"{self._path}: not the graph it should be: {name} is not as the manifest says; {REMEDY}"
+                )
+        return self
+
     def width(self, name: str) -> int:
-        """The size of the last dimension of an input."""
-        shapes = {each.name: each.shape for each in self._session.get_inputs()}
-        return int(shapes[name][-1])
+        """The size of the last dimension of an input or output."""
+        return int(self._widths[name])
 
     def run(self, outputs: list[str], inputs: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
         """The outputs of these names; nothing else is computed."""
-        results: list[NDArray[Any]] = self._session.run(outputs, inputs, self._options)
+        try:
+            results: list[NDArray[Any]] = self._session.run(outputs, inputs, self._options)
+        except Exception as error:  # as above
+            raise ValueError(f"{self._path}: does not run ({error}); {REMEDY}") from error
         return results
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trellex.arrays import best_of
 from trellex.codes import code_from_dict
-from trellex.runtime.folder import REMEDY, HeadFacts, load_array
+from trellex.runtime.folder import MANIFEST, REMEDY, HeadFacts, load_array
 from trellex.runtime.session import Session
 from trellex.spelling import Spelling
 from trellex.text.vocabulary import UNK
@@ -50,7 +50,8 @@ class SoftmaxWords:
 
     def __init__(self, facts: HeadFacts, folder: Path, threads: int) -> None:
         self.softmax_size = facts.softmax_size
-        self.session = Session(folder, "softmax", threads)
+        other = {"other": None} if facts.mixtures else {}
+        self.session = Session(folder, "softmax", threads).check(k=None, words=None, all=facts.softmax_size, **other)
 
     def best(self, output: Floats) -> Ints:
         return self._run(output, 1, "words")[0][:, 0]
@@ -78,7 +79,7 @@ class BitWords:
 
     def __init__(self, facts: HeadFacts, folder: Path, hidden_size: int) -> None:
         self.is_paper, self.offset, self.mixtures = facts.decoding == "paper", facts.offset, facts.mixtures
-        self.spelling = _spelling(facts)
+        self.spelling = _spelling(facts, folder / MANIFEST)
         inputs, layer = hidden_size, facts.hidden_layer
         self.hidden = _load_linear(folder, "bits.hidden", inputs, layer) if layer else None
         inputs = layer or inputs
@@ -88,7 +89,7 @@ class BitWords:
     def best(self, output: Floats) -> Ints:
         if self.mixtures > 1:
             return self._to_vocabulary(self.spelling.topk(*self._outputs(output), 1)[0][:, 0])
-        logits = self._logits(output)
+        logits = self._logits(self._inputs(output))
         if self.is_paper:
             return np.maximum(self._to_vocabulary(self.spelling.decode(logits)), UNK)
         return self.spelling.best(logits) + self.offset
@@ -117,15 +118,16 @@ class BitWords:
 
     def _outputs(self, output: Floats) -> tuple[Floats, Floats]:
         """Logits of the bits and log π. [N, H] -> [N, K, L], [N, K]"""
-        logits = self._logits(output).reshape(len(output), self.mixtures, self.spelling.length)
+        inputs = self._inputs(output)
+        logits = self._logits(inputs).reshape(len(output), self.mixtures, self.spelling.length)
         if self.weights is None:
             return logits, np.zeros((len(output), 1))
-        weights = (self._inputs(output) @ self.weights[0] + self.weights[1]).astype(np.float64)
+        weights = (inputs @ self.weights[0] + self.weights[1]).astype(np.float64)
         return logits, weights - np.logaddexp.reduce(weights, -1)[:, None]
 
-    def _logits(self, output: Floats) -> Floats:
-        """[N, H] -> [N, K · L]"""
-        return (self._inputs(output) @ self.linear[0] + self.linear[1]).astype(np.float64)
+    def _logits(self, inputs: Floats) -> Floats:
+        """[N, I] -> [N, K · L]"""
+        return (inputs @ self.linear[0] + self.linear[1]).astype(np.float64)
 
     def _inputs(self, output: Floats) -> Floats:
         """What the last layers see. [N, H] -> [N, I]"""
@@ -137,7 +139,7 @@ class BitWords:
 
 
 class HybridWords:
-    """Frequent words by softmax, the others by their code. Bits are read only where they can matter."""
+    """Frequent words by softmax, the others by their code. `best` reads bits only where they can matter."""
 
     def __init__(self, facts: HeadFacts, folder: Path, hidden_size: int, threads: int) -> None:
         self.softmax, self.bits = SoftmaxWords(facts, folder, threads), BitWords(facts, folder, hidden_size)
@@ -183,14 +185,14 @@ class HybridWords:
         return words
 
 
-def _spelling(facts: HeadFacts) -> Spelling:
+def _spelling(facts: HeadFacts, path: Path) -> Spelling:
     try:
         code = code_from_dict(facts.code or {})
         ecc = IdentityCode() if facts.generators == ["1"] else ConvolutionalCode(facts.generators)
     except ValueError as error:
-        raise ValueError(f"the manifest's code: {error}; {REMEDY}") from error
+        raise ValueError(f"{path}: the code: {error}; {REMEDY}") from error
     if code.vocab_size + facts.offset != facts.vocab_size:
-        raise ValueError(f"the manifest's code: has not {facts.vocab_size - facts.offset:,} words; {REMEDY}")
+        raise ValueError(f"{path}: the code has not {facts.vocab_size - facts.offset:,} words; {REMEDY}")
     skips = facts.first_rare > facts.offset
     return Spelling(code, ecc, between(facts.first_rare, facts.vocab_size, code.num_bits) if skips else None)
 

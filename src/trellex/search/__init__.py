@@ -1,4 +1,4 @@
-"""Search: from a model's calls `start`, `step`, `topk`, `log_prob` and `sample` to translations. Knows no torch."""
+"""Search: from a model's calls (`start`, `step`, `best`, `topk`, `log_prob`, `sample`) to translations. No torch."""
 
 from trellex.search.beam_search import beam, greedy
 from trellex.search.loop import Hypothesis, Model, length_limit

@@ -152,6 +152,8 @@ def grow(
     )
     while True:
         row, word, log_prob = choose(rows)
+        if len(word) == 0 or word.min() < 0:
+            raise ValueError("no word can follow: the model's probabilities are NaN, so its weights are damaged")
         state, sentence, total, parent, length, room = rows
         if row is not None:
             sentence, total, parent = sentence[row], total[row], parent[row]

@@ -89,11 +89,17 @@ def atomic_writer(path: AnyPath, mode: Literal["w", "wb"] = "w") -> Iterator[Any
 
     Text is UTF-8 with "\\n" at the end of lines.
     """
-    path = Path(path)
+    path = Path(path).resolve()
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder; give the name of a file")
     text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
+    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
+        with open(path, mode, **text) as file:  # type: ignore[call-overload]
+            yield file
+        return
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(temporary, mode.replace("w", "x"), **text) as file:  # type: ignore[call-overload]
             yield file

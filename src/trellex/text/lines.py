@@ -33,14 +33,14 @@ class Line(NamedTuple):
     problem: str | None = None
 
 
-def read_chunks(paths: Sequence[Path]) -> Iterator[list[Line]]:
+def read_chunks(paths: Sequence[Path], eager: bool = True) -> Iterator[list[Line]]:
     """The lines of files in turn, `.gz` and `.xz` unpacked, or of stdin if there are none, some at a time.
 
-    Of a pipe or a terminal a chunk is what is there already, so that nobody waits for an answer.
+    If eager, a chunk of a pipe or a terminal is what is there already, so that nobody waits for an answer.
     """
     if not paths:
         splitter = Splitter(lambda size: os.read(STDIN, size))
-        yield from _chunks(splitter.lines("line"), lambda: splitter.has_line() or _is_readable(STDIN))
+        yield from _chunks(splitter.lines("line"), lambda: not eager or splitter.has_line() or _is_readable(STDIN))
         return
     yield from _chunks((line for path in paths for line in _lines_of(path)), lambda: True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +15,7 @@ from trellex.text.files import AnyPath, atomic_writer, read_lines
 
 UNK, BOS, EOS = 0, 1, 2
 MARKERS = ("<unk>", "<s>", "</s>")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class Vocabulary:
@@ -108,6 +110,8 @@ def _check_words(words: Sequence[str], where: str) -> None:
     for number, word in enumerate(words, start=1):
         if word in seen:
             raise ValueError(f"{where} {number}: duplicate word {word!r}")
-        if word.split() != [word]:
-            raise ValueError(f"{where} {number}: a word may not be empty or hold white space, got {word!r}")
+        if word.split() != [word] or _CONTROL.search(word):
+            raise ValueError(
+                f"{where} {number}: a word may not be empty or hold white space or control characters, got {word!r}"
+            )
         seen.add(word)

@@ -24,10 +24,13 @@ def load_checkpoint(path: Path, device: str = "cpu", decoding: str | None = None
     """
     folder = checkpoint.model_folder(path)
     info = checkpoint.load_info(folder)
-    text = PrepareSettings.model_validate(info["corpus"]).text()
-    source, target = (Vocabulary.load(folder / f"vocab.{side}.txt") for side in ("source", "target"))
-    settings = ModelSettings.model_validate(info["recipe"]["model"])
-    spec: Any = info["recipe"]["head"]
+    try:
+        text = PrepareSettings.model_validate(info["corpus"]).text()
+        source, target = (Vocabulary.load(folder / f"vocab.{side}.txt") for side in ("source", "target"))
+        settings = ModelSettings.model_validate(info["recipe"]["model"])
+        spec: Any = info["recipe"]["head"]
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        raise ValueError(f"{folder}: damaged or incomplete ({error!r}); {checkpoint.REMEDY}") from error
     if decoding is not None:
         spec = {**({"type": spec} if isinstance(spec, str) else spec), "decoding": decoding}
     head = build_head(spec, hidden_size=settings.hidden_size, vocab=target)

@@ -104,10 +104,10 @@ class ConvolutionalCode:
         ids, scores = _algorithms(rows).topk(rows, k, lattice)
         return ids.reshape(*shape, k), scores.reshape(*shape, k)
 
-    def best_of(self, num_bits: int, size: Size = None) -> Callable[[NDArray[np.float64]], NDArray[np.int64]]:
+    def best_finder(self, num_bits: int, size: Size = None) -> Callable[[NDArray[np.float64]], NDArray[np.int64]]:
         """`topk` for k = 1 over words of B bits, prepared for many calls: a function from logits [N, L] to ids [N].
 
-        It takes float64 arrays in main memory and checks nothing.
+        It takes float64 arrays in main memory.
         """
         lattice = lattice_of(self.generators, num_bits, size)
         tables = lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
@@ -115,7 +115,7 @@ class ConvolutionalCode:
 
         def best(logits: NDArray[np.float64]) -> NDArray[np.int64]:
             ids, scores = np.empty((len(logits), 1), np.int64), np.empty((len(logits), 1))
-            kernel(logits, *tables, ids, scores)
+            _load("host").check(kernel(logits, *tables, ids, scores))
             return ids[:, 0]
 
         return best

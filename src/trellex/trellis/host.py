@@ -65,7 +65,7 @@ def topk(logits: Floats, k: int, lattice: Lattice) -> tuple[NDArray[np.int64], F
     """The k best words, best first, −1 and −inf where there are fewer. logits [N, L] -> numbers, scores [N, k]"""
     numbers = np.empty((len(logits), k), np.int64)
     scores = np.empty((len(logits), k))
-    _check(_run(kernels.topk, lattice, logits, numbers, scores))
+    check(_run(kernels.topk, lattice, logits, numbers, scores))
     return numbers, scores.astype(logits.dtype, copy=False)
 
 
@@ -75,7 +75,7 @@ def log_partition(logits: Floats, lattice: Lattice, with_posterior: bool = False
     values = np.empty(len(logits), logits.dtype)
     posterior = np.empty(logits.shape if with_posterior else (0, 0), logits.dtype)
     kernel = kernels.log_partition if len(logits) <= FEW_TO_SUM else _log_partition_in_bulk
-    _check(_run(kernel, lattice, logits, values, posterior))
+    check(_run(kernel, lattice, logits, values, posterior))
     return values, posterior if with_posterior else None
 
 
@@ -91,11 +91,11 @@ def _log_partition_in_bulk(logits: Floats, *others: Any) -> int:
 def sample(logits: Floats, uniforms: Floats, lattice: Lattice) -> NDArray[np.int64]:
     """Words drawn with their probabilities. logits [N, L], uniforms [N, T] in [0, 1) -> numbers [N]"""
     numbers = np.empty(len(logits), np.int64)
-    _check(_run(kernels.sample, lattice, logits, uniforms, numbers))
+    check(_run(kernels.sample, lattice, logits, uniforms, numbers))
     return numbers
 
 
-def _check(bad_row: int) -> None:
+def check(bad_row: int) -> None:
     if bad_row >= 0:
         raise ValueError(f"logits: row {bad_row} has a NaN; look for it where the logits were made")
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode
 from trellex.heads import BinaryHead, HybridHead, SoftmaxHead, build_head
@@ -234,3 +235,41 @@ class TestReadyLayers:
         binary = BinaryHead(bits, label_smoothing=0.1)
         assert binary.bits is bits
         assert (binary.hidden_size, binary.vocab_size, binary.label_smoothing) == (4, 42, 0.1)
+
+
+class TestShapes:
+    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec", {"type": "binary-ec", "mixtures": 2}])
+    def test_leading_dimensions_are_kept(self, spec):
+        head, h, words = build(spec), torch.randn(2, 3, 4), torch.randint(0, 50, (2, 3))
+        assert head(h, words).shape == head.loss(h, words).shape == head.log_prob(h, words).shape == (2, 3)
+        assert head.topk(h, 5)[0].shape == head.topk(h, 5)[1].shape == (2, 3, 5)
+        assert head.sample(h).shape == (2, 3)
+        flat = head.log_prob(h.reshape(6, 4), words.reshape(6))
+        assert torch.equal(head.log_prob(h, words).reshape(6), flat)
+        assert head.topk(h[0, 0], 5)[0].shape == (5,)
+
+    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec"])
+    def test_words_that_do_not_fit_the_hidden_states_are_refused(self, spec):
+        head, h = build(spec), torch.randn(2, 3, 4)
+        with pytest.raises(ValueError, match=r"target: expected shape \(2, 3\), as h has, got \(3, 2\)"):
+            head.loss(h, torch.zeros(3, 2, dtype=torch.long))
+        with pytest.raises(ValueError, match=r"h: the last dimension must be 4, got shape \(2, 3, 5\)"):
+            head.log_prob(torch.randn(2, 3, 5), torch.zeros(2, 3, dtype=torch.long))
+
+    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec"])
+    def test_odd_arguments_are_refused_alike(self, spec):
+        head, h = build(spec), torch.randn(2, 4)
+        with pytest.raises(ValueError, match="k: expected"):
+            head.topk(h, 0)
+        for temperature in (0, -1.0, 1e-9, float("nan")):
+            with pytest.raises(ValueError, match="temperature: expected"):
+                head.sample(h, temperature)
+        with pytest.raises(ValueError, match="target: expected whole numbers"):
+            head.loss(h, torch.zeros(2))
+        assert head.loss(h, torch.zeros(2, dtype=torch.int32)).shape == (2,)
+
+    def test_numpy_integers_are_sizes(self):
+        assert build("binary-ec", np.int64(50), np.int64(4)).vocab_size == 50
+        for spec, vocab, size in ((5, 50, 4), ("binary", 50, 0), ("binary", 2.5, 4)):
+            with pytest.raises(ValueError, match="expected"):
+                build(spec, vocab, size)

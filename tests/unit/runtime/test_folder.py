@@ -1,5 +1,6 @@
 """The folder of an exported model is written whole or not at all, and what is wrong with it is named."""
 
+import copy
 import json
 import os
 import pickle
@@ -8,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import trellex
 from trellex.runtime.export import export
-from trellex.runtime.folder import MANIFEST, REMEDY, RuntimeManifest, is_export, verify
+from trellex.runtime.folder import MANIFEST, REMEDY, RuntimeManifest, is_export, seal, verify
 from trellex.runtime.loading import load_export
 
 HEAD = {"type": "hybrid-9-ec", "mixtures": 3, "hidden_layer": 12}
@@ -322,3 +324,43 @@ class TestExport:
         monkeypatch.chdir(tmp_path / "new")
         export(translator, Path("."))
         assert is_export(tmp_path / "new")
+
+
+class TestForeignThings:
+    def test_an_export_with_other_files_beside_it_is_not_replaced(self, translator_of, folder):
+        (folder / "notes.txt").write_text("mine")
+        with pytest.raises(ValueError, match="holds other files; choose another folder"):
+            export(translator_of("binary-ec"), folder)
+        assert (folder / "notes.txt").read_text() == "mine"
+
+    def test_weights_that_are_not_finite_are_not_exported(self, translator_of, tmp_path):
+        translator = copy.deepcopy(translator_of("binary-ec"))
+        with torch.no_grad():
+            translator.model.head.bits.linear.bias[3] = torch.nan
+        with pytest.raises(ValueError, match="head.bits.linear.bias is not finite: training diverged"):
+            export(translator, tmp_path / "new")
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("name", "other"), [("decoder", "encoder"), ("encoder", "decoder"), ("softmax", "decoder")]
+    )
+    def test_one_graph_in_place_of_another(self, folder, name, other):
+        for variant in ("", ".signed"):
+            if (folder / f"{name}{variant}.onnx").exists():
+                (folder / f"{name}{variant}.onnx").write_bytes((folder / f"{other}{variant}.onnx").read_bytes())
+        seal_again(folder)
+        with pytest.raises(ValueError, match=rf"{name}.*\.onnx: .*export the model again"):
+            trellex.load(folder)
+
+    def test_a_manifest_that_lists_nothing(self, folder):
+        manifest = json.loads((folder / "trellex.json").read_text())
+        (folder / "trellex.json").write_text(json.dumps(manifest | {"files": {}}))
+        with pytest.raises(ValueError, match=r"trellex\.json: does not list .*decoder\.onnx"):
+            trellex.load(folder)
+
+
+def seal_again(folder):
+    """Bring sizes and checksums in the manifest up to date."""
+    manifest = RuntimeManifest.model_validate_json((folder / "trellex.json").read_bytes())
+    (folder / "trellex.json").unlink()
+    seal(folder, manifest)

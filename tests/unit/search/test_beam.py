@@ -255,3 +255,17 @@ def test_networks_score_what_they_found_alike(head):
         scored = score(model, [source] * 5, [np.array(one.words, int) for one in best])
         for one, forced in zip(best, scored, strict=True):
             np.testing.assert_allclose(one.log_probs, forced.log_probs[: len(one.log_probs)], atol=1e-5)
+
+
+class Broken(Table):
+    """A model whose probabilities are NaN, which no head finds a word for."""
+
+    def topk(self, state, k):
+        words, log_probs = super().topk(state, k)
+        return np.full_like(words, -1), np.full_like(log_probs, np.nan)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_probabilities_that_are_none_end_the_search(width):
+    with pytest.raises(ValueError, match="weights are damaged"):
+        beam(Broken(0), [np.array([5])], width)

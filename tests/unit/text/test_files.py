@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import os
 import stat
 
 import pytest
@@ -106,3 +107,26 @@ class TestAtomicWriter:
             pass
         modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
         assert len(modes) == 1
+
+
+class TestSpecialFiles:
+    def test_a_pipe_is_written_to_and_stays(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        with atomic_writer(tmp_path / "pipe") as file:
+            file.write("text\n")
+        assert os.read(reader, 100) == b"text\n"
+        os.close(reader)
+        assert (tmp_path / "pipe").is_fifo()
+
+    def test_a_link_is_followed(self, tmp_path):
+        (tmp_path / "file").write_text("old")
+        (tmp_path / "link").symlink_to("file")
+        with atomic_writer(tmp_path / "link") as file:
+            file.write("new")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "file").read_text() == "new"
+
+    def test_a_folder_is_refused_at_once(self, tmp_path):
+        with pytest.raises(IsADirectoryError, match="is a folder"), atomic_writer(tmp_path):
+            raise AssertionError

@@ -1,16 +1,11 @@
-"""Spelling: which words the logits of redundant bits spell, in numpy arrays and, but for `best`, torch tensors."""
+"""Spelling: which words the logits of redundant bits spell, in numpy arrays and torch tensors alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from trellex.arrays import Array, best_of, is_tensor, log_sum_exp, namespace, sigmoid
-from trellex.codes import Code, FrequencyCode
+from trellex.codes import Code
 from trellex.trellis import ConvolutionalCode
 
 DECODINGS = ("exact", "paper")
@@ -60,12 +55,6 @@ class Spelling:
     def mixed(self, log_probs: Array, log_weights: Array) -> Array:
         """log Σ π_k P_k. log_probs, log_weights [.., K] -> [..]"""
         return log_probs[..., 0] if log_probs.shape[-1] == 1 else log_sum_exp(log_probs + log_weights)
-
-    @cached_property
-    def best(self) -> Callable[[NDArray[np.float64]], NDArray[np.int64]]:
-        """A function to the most probable word of single sets of bits, in main memory. logits [T, L] -> words [T]"""
-        best = self.ecc.best_finder(self.code.num_bits, self.restriction)
-        return best if isinstance(self.code, FrequencyCode) else lambda logits: self.code.words(best(logits))
 
     def topk(self, logits: Array, log_weights: Array, k: int) -> tuple[Array, Array]:
         """The k most probable words, −1 and −inf where there are fewer. -> words, log_probs [T, k]

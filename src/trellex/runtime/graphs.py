@@ -177,8 +177,9 @@ def softmax_graph(
 ) -> onnx.ModelProto:
     """The k best words of a softmax over weight [V, H] and bias [V].
 
-    Inputs: output [N, H], k [1]. Outputs: words, log_probs [N, k]; log-probabilities of "all" [N, V]; with OTHER as the
-    last of the softmax, which is then not among the words, its log-probability "other" [N].
+    Inputs: output [N, H], k [1]. Outputs: words, logits, log_probs [N, k]; log-probabilities of "all" [N, V]; with
+    OTHER as the last of the softmax, which is then not among the words, its log-probability "other" and its
+    "other_logit" [N, 1].
     """
     builder = GraphBuilder(arithmetic)
     output, k = builder.input("output", ["N", weight.shape[1]]), builder.input("k", [1], TensorProto.INT64)
@@ -188,11 +189,12 @@ def softmax_graph(
     if has_other:
         sizes = builder.weight(np.array([len(weight) - 1, 1]))
         logits, other = builder.node("Split", logits, sizes, outputs=2, axis=-1)
-        other = builder.node("Squeeze", builder.node("Sub", other, log_sum), builder.weight(np.array([1])))
-        builder.output(other, "other", ["N"])
+        builder.output(builder.node("Sub", other, log_sum), "other", ["N", 1])
+        builder.output(other, "other_logit", ["N", 1])
     best, words = builder.node("TopK", logits, k, outputs=2, axis=-1)
-    builder.output(words, "words", ["N", "k"], TensorProto.INT64)
     builder.output(builder.node("Sub", best, log_sum), "log_probs", ["N", "k"])
+    builder.output(words, "words", ["N", "k"], TensorProto.INT64)
+    builder.output(best, "logits", ["N", "k"])
     return builder.model()
 
 

@@ -54,10 +54,10 @@ class SoftmaxWords:
         self.session = Session(folder, "softmax", threads).check(k=None, words=None, all=facts.softmax_size, **other)
 
     def best(self, output: Floats) -> Ints:
-        return self._run(output, 1, "words")[0][:, 0]
+        return self.run(output, 1, "words")[0][:, 0]
 
     def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
-        words, log_probs = self._run(output, min(k, self.softmax_size), "words", "log_probs")
+        words, log_probs = self.run(output, min(k, self.softmax_size), "words", "log_probs")
         return best_of(log_probs, words, k)
 
     def log_prob(self, output: Floats, words: Ints) -> Floats:
@@ -68,9 +68,10 @@ class SoftmaxWords:
 
     def log_softmax(self, output: Floats) -> Floats:
         """[N, H] -> [N, V]"""
-        return self._run(output, 1, "all")[0]
+        return self.run(output, 1, "all")[0]
 
-    def _run(self, output: Floats, k: int, *names: str) -> list[Floats]:
+    def run(self, output: Floats, k: int, *names: str) -> list[Floats]:
+        """These outputs of the graph."""
         return self.session.run(list(names), {"output": output, "k": np.array([k])})
 
 
@@ -80,19 +81,22 @@ class BitWords:
     def __init__(self, facts: HeadFacts, folder: Path, hidden_size: int) -> None:
         self.is_paper, self.offset, self.mixtures = facts.decoding == "paper", facts.offset, facts.mixtures
         self.spelling = _spelling(facts, folder / MANIFEST)
+        from trellex.runtime.reader import best_reader  # loads numba, which a softmax does not need
+
         inputs, layer = hidden_size, facts.hidden_layer
         self.hidden = _load_linear(folder, "bits.hidden", inputs, layer) if layer else None
         inputs = layer or inputs
         self.linear = _load_linear(folder, "bits.linear", inputs, facts.mixtures * self.spelling.length)
         self.weights = _load_linear(folder, "bits.weights", inputs, facts.mixtures) if facts.mixtures > 1 else None
+        self._read = best_reader(self.spelling, *self.linear)
 
     def best(self, output: Floats) -> Ints:
         if self.mixtures > 1:
             return self._to_vocabulary(self.spelling.topk(*self._outputs(output), 1)[0][:, 0])
-        logits = self._logits(self._inputs(output))
         if self.is_paper:
+            logits = self._logits(self._inputs(output))
             return np.maximum(self._to_vocabulary(self.spelling.decode(logits)), UNK)
-        return self.spelling.best(logits) + self.offset
+        return self._read(self._inputs(output)) + self.offset
 
     def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
         if self.is_paper and k == 1:
@@ -146,25 +150,26 @@ class HybridWords:
         self.first_rare, self.is_paper = facts.first_rare, facts.decoding == "paper"
 
     def best(self, output: Floats) -> Ints:
-        frequent, log_probs, other = self.softmax._run(output, 1, "words", "log_probs", "other")
-        words, log_prob = frequent[:, 0], log_probs[:, 0]
-        rows = np.flatnonzero(other > log_prob)  # a rare word is at most as probable as OTHER
-        if len(rows) == 0:
+        frequent, logits, others = self.softmax.run(output, 1, "words", "logits", "other_logit")
+        words = frequent[:, 0]
+        if (others <= logits).all():  # a rare word is at most as probable as OTHER
             return words
+        logit, other = logits[:, 0], others[:, 0]
+        rows = np.flatnonzero(other > logit)
         if self.is_paper:
             words[rows] = self.bits.best(output[rows])
             return words
         rare, rare_log_prob = self.bits.topk(output[rows], 1)
-        words[rows] = np.where(other[rows] + rare_log_prob[:, 0] > log_prob[rows], rare[:, 0], words[rows])
+        words[rows] = np.where(other[rows] + rare_log_prob[:, 0] > logit[rows], rare[:, 0], words[rows])
         return words
 
     def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
         if self.is_paper and k == 1:
             best = self.best(output)
             return best[:, None], self.log_prob(output, best)[:, None]
-        frequent, log_probs, other = self.softmax._run(output, min(k, self.first_rare), "words", "log_probs", "other")
+        frequent, log_probs, other = self.softmax.run(output, min(k, self.first_rare), "words", "log_probs", "other")
         rare, rare_log_probs = self.bits.topk(output, k)
-        scores = np.concatenate([log_probs, other[:, None] + rare_log_probs], -1)
+        scores = np.concatenate([log_probs, other + rare_log_probs], -1)
         return best_of(scores, np.concatenate([frequent, rare], -1), k)
 
     def log_prob(self, output: Floats, words: Ints) -> Floats:

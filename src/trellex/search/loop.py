@@ -136,9 +136,11 @@ def grow(
     if not sources:
         return []
     limit = np.array(limits)
+    shortest = limit.min()
     divisors = np.maximum(np.arange(limit.max() + 1), 1) ** length_penalty
     history = History()
     done: list[list[tuple[bool, float, int]]] = [[] for _ in sources]  # whether cut off, −score, last node; best first
+    some_are_done = False
     bar = np.full(len(sources), -np.inf)  # the score that a hypothesis must reach to enter the nbest best
     sentence = np.repeat(np.arange(len(sources)), copies)
     state = model.start(sources)
@@ -160,8 +162,9 @@ def grow(
         length, total = length + 1, total + log_prob
         node = history.add(parent, word, log_prob)
         ended = word == EOS
-        stopped = ended | (length >= limit[sentence])
-        if stopped.any() or any(done):
+        stopped = ended if length < shortest else ended | (length >= limit[sentence])
+        some_are_done = some_are_done or bool(stopped.any())
+        if some_are_done:
             for place in np.flatnonzero(stopped):
                 of_sentence = done[sentence[place]]
                 insort(of_sentence, (not ended[place], -total[place] / divisors[length], int(node[place])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -103,22 +103,6 @@ class ConvolutionalCode:
         rows, shape, lattice = self._prepare(logits, "logits", size)
         ids, scores = _algorithms(rows).topk(rows, k, lattice)
         return ids.reshape(*shape, k), scores.reshape(*shape, k)
-
-    def best_finder(self, num_bits: int, size: Size = None) -> Callable[[NDArray[np.float64]], NDArray[np.int64]]:
-        """`topk` for k = 1 over words of B bits, prepared for many calls: a function from logits [N, L] to ids [N].
-
-        It takes float64 arrays in main memory.
-        """
-        lattice = lattice_of(self.generators, num_bits, size)
-        tables = lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
-        kernel = _load("kernels").topk
-
-        def best(logits: NDArray[np.float64]) -> NDArray[np.int64]:
-            ids, scores = np.empty((len(logits), 1), np.int64), np.empty((len(logits), 1))
-            _load("host").check(kernel(logits, *tables, ids, scores))
-            return ids[:, 0]
-
-        return best
 
     def log_partition(self, logits: Any, size: Size = None) -> Array:
         """The log of the sum over all words of exp(score), differentiable once. logits [.., L] -> [..]

@@ -177,24 +177,23 @@ def softmax_graph(
 ) -> onnx.ModelProto:
     """The k best words of a softmax over weight [V, H] and bias [V].
 
-    Inputs: output [N, H], k [1]. Outputs: words, logits, log_probs [N, k]; log-probabilities of "all" [N, V]; with
-    OTHER as the last of the softmax, which is then not among the words, its log-probability "other" and its
-    "other_logit" [N, 1].
+    Inputs: output [N, H], k [1]. Outputs: words, log_probs [N, k]; logits and log-probabilities of "all" [N, V]; with
+    OTHER as the last of the softmax, which is then not among the words, its log-probability "other" [N, 1].
     """
     builder = GraphBuilder(arithmetic)
     output, k = builder.input("output", ["N", weight.shape[1]]), builder.input("k", [1], TensorProto.INT64)
     logits = builder.linear(output, weight, bias)
     log_sum = builder.node("ReduceLogSumExp", logits, axes=[-1], keepdims=1)
     builder.output(builder.node("Sub", logits, log_sum), "all", ["N", len(weight)])
+    frequent = logits
     if has_other:
         sizes = builder.weight(np.array([len(weight) - 1, 1]))
-        logits, other = builder.node("Split", logits, sizes, outputs=2, axis=-1)
+        frequent, other = builder.node("Split", logits, sizes, outputs=2, axis=-1)
         builder.output(builder.node("Sub", other, log_sum), "other", ["N", 1])
-        builder.output(other, "other_logit", ["N", 1])
-    best, words = builder.node("TopK", logits, k, outputs=2, axis=-1)
+    best, words = builder.node("TopK", frequent, k, outputs=2, axis=-1)
     builder.output(builder.node("Sub", best, log_sum), "log_probs", ["N", "k"])
     builder.output(words, "words", ["N", "k"], TensorProto.INT64)
-    builder.output(best, "logits", ["N", "k"])
+    builder.output(logits, "logits", ["N", len(weight)])
     return builder.model()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -53,7 +54,7 @@ class Session:
         """The size of the last dimension of an input or output."""
         return int(self._widths[name])
 
-    def run(self, outputs: list[str], inputs: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
+    def run(self, outputs: Sequence[str], inputs: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
         """The outputs of these names; nothing else is computed."""
         try:
             results: list[NDArray[Any]] = self._session.run(outputs, inputs, self._options)

@@ -72,7 +72,7 @@ class SoftmaxWords:
 
     def run(self, output: Floats, k: int, *names: str) -> list[Floats]:
         """These outputs of the graph."""
-        return self.session.run(list(names), {"output": output, "k": np.array([k])})
+        return self.session.run(names, {"output": output, "k": np.array([k])})
 
 
 class BitWords:
@@ -150,12 +150,12 @@ class HybridWords:
         self.first_rare, self.is_paper = facts.first_rare, facts.decoding == "paper"
 
     def best(self, output: Floats) -> Ints:
-        frequent, logits, others = self.softmax.run(output, 1, "words", "logits", "other_logit")
-        words = frequent[:, 0]
-        if (others <= logits).all():  # a rare word is at most as probable as OTHER
-            return words
-        logit, other = logits[:, 0], others[:, 0]
+        (logits,) = self.softmax.run(output, 1, "logits")
+        words = logits[:, : self.first_rare].argmax(-1)
+        logit, other = _at(logits, words), logits[:, self.first_rare]
         rows = np.flatnonzero(other > logit)
+        if len(rows) == 0:  # a rare word is at most as probable as OTHER
+            return words
         if self.is_paper:
             words[rows] = self.bits.best(output[rows])
             return words

@@ -77,6 +77,13 @@ def check_topk_of_mixture(head, truth, h, k):
     return within_reach, (found == best_words).all(-1)
 
 
+def check_topk_is_exact(head, truth, h):
+    for k in (1, 5, 52):
+        within_reach, exact = check_topk_of_mixture(head, truth, h, k)
+        assert within_reach.all()
+        assert exact.all()
+
+
 class TestMixture:
     @pytest.mark.parametrize("spec", MIXED, ids=name_of)
     @pytest.mark.parametrize("vocab", [50, 64])
@@ -132,11 +139,7 @@ class TestMixture:
         with torch.no_grad():
             for parameter in head.bits.parameters():
                 parameter.copy_(parameter[: len(parameter) // 4].repeat(4, *[1] * (parameter.dim() - 1)))
-        truth = ByHand(head, spec, h)
-        for k in (1, 5, 52):
-            within_reach, exact = check_topk_of_mixture(head, truth, h, k)
-            assert within_reach.all()
-            assert exact.all()
+        check_topk_is_exact(head, ByHand(head, spec, h), h)
 
     @pytest.mark.parametrize("kind", BITS)
     def test_all_words_tied(self, kind):
@@ -151,11 +154,7 @@ class TestMixture:
         head, h = random_head(spec, 50), hidden_states(20)
         with torch.no_grad():
             head.bits.weights.bias[0] = -1e4
-        truth = ByHand(head, spec, h)
-        for k in (1, 5, 52):
-            within_reach, exact = check_topk_of_mixture(head, truth, h, k)
-            assert within_reach.all()
-            assert exact.all()
+        check_topk_is_exact(head, ByHand(head, spec, h), h)
 
     @pytest.mark.parametrize("kind", BITS)
     def test_bits_that_are_nearly_certain(self, kind):

@@ -11,9 +11,9 @@ import onnx
 
 from trellex.heads import BinaryHead, Head, HybridHead, SoftmaxHead
 from trellex.nmt import TranslationModel
-from trellex.runtime import embedding
 from trellex.runtime.folder import HeadFacts, RuntimeManifest, new_folder, seal
-from trellex.runtime.graphs import decoder_graph, encoder_graph, softmax_graph
+from trellex.runtime.graphs import GATES, Linear, Weights, decoder_graph, encoder_graph, gates_of_words, softmax_graph
+from trellex.runtime.vectors import RoundedVectors, Vectors
 from trellex.translator import Translator
 
 PRECISIONS = ("fp32", "int8")
@@ -25,7 +25,7 @@ def export(translator: Translator, folder: Path, precision: str = "int8") -> Non
     Args:
         translator: with a model in torch
         folder: where to; an earlier export is replaced
-        precision: "fp32", or "int8": weights of 8 bits and word vectors in half precision
+        precision: "fp32", or "int8": weights of 8 bits, target words as what they add to the decoder's gates
     """
     model = translator.model
     assert isinstance(model, TranslationModel)
@@ -46,15 +46,17 @@ def export(translator: Translator, folder: Path, precision: str = "int8") -> Non
     with new_folder(folder) as new:
         translator.source_vocabulary.save(new / "vocab.source.txt")
         translator.target_vocabulary.save(new / "vocab.target.txt")
-        embedding.save(new / "source.vectors.npy", weights["encoder.embedding.weight"], is_int8)
-        embedding.save(new / "target.vectors.npy", weights["decoder.embedding.weight"], is_int8)
+        Vectors.save(new / "source.vectors.npy", weights["encoder.embedding.weight"], is_int8)
+        if is_int8:
+            RoundedVectors.save(new / "target.vectors.npy", gates_of_words(weights), GATES)
+        else:
+            Vectors.save(new / "target.vectors.npy", weights["decoder.embedding.weight"], is_half=False)
         _save(new / "encoder", is_int8, lambda arithmetic: encoder_graph(weights, arithmetic))
-        _save(new / "decoder", is_int8, lambda arithmetic: decoder_graph(weights, arithmetic, manifest.input_feeding))
-        name = "softmax" if isinstance(model.head, HybridHead) else "linear"
-        if f"head.{name}.weight" in weights:
-            has_other = isinstance(model.head, HybridHead)
-            parts = weights[f"head.{name}.weight"], weights[f"head.{name}.bias"]
-            _save(new / "softmax", is_int8, lambda arithmetic: softmax_graph(*parts, arithmetic, has_other))
+        every, frequent = (_linear(weights, f"head.{name}") for name in ("linear", "softmax"))
+        feeds = manifest.input_feeding
+        _save(new / "decoder", is_int8, lambda arithmetic: decoder_graph(weights, arithmetic, feeds, frequent))
+        if every is not None:
+            _save(new / "softmax", is_int8, lambda arithmetic: softmax_graph(every, arithmetic))
         for key, value in weights.items():
             if key.startswith("head.bits."):
                 np.save(new / f"{key.removeprefix('head.')}.npy", value)
@@ -83,6 +85,11 @@ def head_facts(head: Head, spec: Any) -> HeadFacts:
         hidden_layer=0 if bits.hidden is None else bits.hidden.out_features,
         decoding=bits.decoding,
     )
+
+
+def _linear(weights: Weights, name: str) -> Linear | None:
+    """Weight and bias, if there is such a layer."""
+    return (weights[f"{name}.weight"], weights[f"{name}.bias"]) if f"{name}.weight" in weights else None
 
 
 def _save(path: Path, is_int8: bool, build: Callable[[str], onnx.ModelProto]) -> None:

@@ -53,7 +53,7 @@ class RuntimeManifest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     format: Literal["trellex-runtime"] = "trellex-runtime"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     precision: Literal["fp32", "int8"]
     text: TextSettings
     head: HeadFacts
@@ -87,9 +87,7 @@ class RuntimeManifest(BaseModel):
     def expected_files(self) -> set[str]:
         """The names of files that a model of this kind has; large weights of graphs are in others besides."""
         head = self.head
-        graphs = [
-            name for name, exists in (("encoder", True), ("decoder", True), ("softmax", head.softmax_size)) if exists
-        ]
+        graphs = ["encoder", "decoder", *([] if head.mixtures else ["softmax"])]
         parts = ("linear", head.mixtures), ("weights", head.mixtures > 1), ("hidden", head.hidden_layer)
         layers = [f"bits.{name}" for name, exists in parts if exists]
         variants = ("", ".signed") if self.precision == "int8" else ("",)
@@ -97,6 +95,7 @@ class RuntimeManifest(BaseModel):
             *(f"{graph}{variant}.onnx" for graph in graphs for variant in variants),
             *(f"{layer}.{kind}.npy" for layer in layers for kind in ("weight", "bias")),
             *(f"{side}.vectors.npy" for side in ("source", "target")),
+            *(["target.vectors.scales.npy"] if self.precision == "int8" else []),
             *(f"vocab.{side}.txt" for side in ("source", "target")),
         }
 
@@ -166,12 +165,17 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def load_array(path: Path, shape: tuple[int, ...], mapped: bool = False) -> NDArray[Any]:
-    """Real numbers of this shape. Raises ValueError that names the file if it has others."""
+def load_array(path: Path, shape: tuple[int, ...], *types: Any, mapped: bool = False) -> NDArray[Any]:
+    """Numbers of this shape and of one of these types, real ones unless given.
+
+    Raises ValueError that names the file if it has others.
+    """
     try:
         array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     except Exception as error:  # numpy has many ways to fail on what is not its own
         raise ValueError(f"{path}: not an array ({error or type(error).__name__}); {REMEDY}") from error
-    if not isinstance(array, np.ndarray) or array.dtype not in (np.float16, np.float32) or array.shape != shape:
-        raise ValueError(f"{path}: not an array of {' × '.join(map('{:,}'.format, shape))} real numbers; {REMEDY}")
+    expected = types or (np.float16, np.float32)
+    if not isinstance(array, np.ndarray) or array.dtype not in expected or array.shape != shape:
+        kinds = " or ".join(np.dtype(kind).name for kind in expected)
+        raise ValueError(f"{path}: not an array of {' × '.join(map('{:,}'.format, shape))} {kinds}; {REMEDY}")
     return array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 Weights = Mapping[str, NDArray[np.float32]]
+Linear = tuple[NDArray[np.float32], NDArray[np.float32]]  # weight [O, I] and bias [O]
 
 OPSET = 17
 IR_VERSION = 8  # what onnxruntime has read since 1.14
 MICROSOFT = "com.microsoft"
+GATES = 4  # of an LSTM
 ZERO = 128  # the unsigned byte that stands for 0
 MAX_BYTES = 1 << 31  # of one weight: protobuf counts no further
 
@@ -102,7 +104,7 @@ def encoder_graph(weights: Weights, arithmetic: str) -> onnx.ModelProto:
     """Embedded source words [N, S, E] and lengths [N] -> what the decoder looks at, and its first state.
 
     Outputs: keys [N, S, H]; values [N, S, H], the states after the context's half of the decoder's last layer, so that
-    a step need not multiply by it; h, c [N, 1, H].
+    a step need not multiply by it; recurrent [N, 1, 4H], what the decoder's first h adds to its gates; c [N, 1, H].
     """
     builder = GraphBuilder(arithmetic)
     size = weights["encoder.lstm.weight_hh_l0"].shape[1]
@@ -122,33 +124,60 @@ def encoder_graph(weights: Weights, arithmetic: str) -> onnx.ModelProto:
     builder.output(keys, "keys", ["N", "S", "H"])
     builder.output(values, "values", ["N", "S", "H"])
     first_h = builder.linear(h, weights["decoder.start_h.weight"], weights["decoder.start_h.bias"], exact=True)
-    builder.output(builder.node("Tanh", first_h), "h", ["N", 1, "H"])
+    recurrent = builder.linear(builder.node("Tanh", first_h), decoder_gates(weights).of_h)
+    builder.output(recurrent, "recurrent", ["N", 1, "4H"])
     first_c = builder.linear(c, weights["decoder.start_c.weight"], weights["decoder.start_c.bias"], exact=True)
     builder.output(first_c, "c", ["N", 1, "H"])
     return builder.model()
 
 
-def decoder_graph(weights: Weights, arithmetic: str, input_feeding: bool) -> onnx.ModelProto:
-    """One step of the decoder.
+class Gates(NamedTuple):
+    """The weights of the decoder's LSTM, with its gates in the order in, forget, out, new."""
 
-    Inputs: embedded words [N, 1, E]; with input feeding, the last output "fed" [N, 1, H]; h, c [N, 1, H]; keys, values
-    [N, S, H]; mask [N, S, 1], 0, or −inf on padding. Outputs: next_h, next_c, output [N, 1, H].
+    of_words: NDArray[np.float32]  # [4H, E]
+    of_fed: NDArray[np.float32]  # with input feeding [4H, H], else [4H, 0]
+    of_h: NDArray[np.float32]  # [4H, H]
+    bias: NDArray[np.float32]  # [4H]
+
+
+def decoder_gates(weights: Weights) -> Gates:
+    of_inputs, of_h = (weights[f"decoder.lstm.weight_{kind}_l0"] for kind in ("ih", "hh"))
+    size, width = of_h.shape[1], weights["decoder.embedding.weight"].shape[1]
+    order = np.r_[0:size, size : 2 * size, 3 * size : 4 * size, 2 * size : 3 * size]  # torch has new before out
+    bias = weights["decoder.lstm.bias_ih_l0"] + weights["decoder.lstm.bias_hh_l0"]
+    return Gates(of_inputs[order, :width], of_inputs[order, width:], of_h[order], bias[order])
+
+
+def gates_of_words(weights: Weights) -> NDArray[np.float32]:
+    """What each target word adds to the gates of the decoder's LSTM, with its bias. -> [V, 4H]"""
+    gates = decoder_gates(weights)
+    return weights["decoder.embedding.weight"] @ gates.of_words.T + gates.bias
+
+
+def decoder_graph(
+    weights: Weights, arithmetic: str, input_feeding: bool, softmax: Linear | None = None
+) -> onnx.ModelProto:
+    """One step of the decoder and, for a hybrid output layer, its softmax.
+
+    Inputs: words, as vectors [N, 1, E] or, in 8 bits, as what they add to the gates [N, 1, 4H]; with input feeding, the
+    last output "fed" [N, 1, H]; recurrent [N, 1, 4H], what the last h adds to the gates; c [N, 1, H]; keys, values
+    [N, S, H]; mask [N, S, 1], 0, or −inf on padding. Outputs: next_recurrent, next_c, output [N, 1, H]; logits of the
+    softmax [N, 1, W].
+
+    The new h is multiplied once, by all that it meets in this step and the next.
     """
     builder = GraphBuilder(arithmetic)
-    size, width = weights["decoder.lstm.weight_hh_l0"].shape[1], weights["decoder.embedding.weight"].shape[1]
-    embedded = builder.input("embedded", ["N", 1, width])
-    fed = [builder.input("fed", ["N", 1, size])] if input_feeding else []
-    h, c = builder.input("h", ["N", 1, size]), builder.input("c", ["N", 1, size])
+    of_words, of_fed, of_h, bias = decoder_gates(weights)
+    size = of_h.shape[1]
+    words = builder.input("words", ["N", 1, of_words.shape[1] if arithmetic == "fp32" else 4 * size])
+    recurrent, c = builder.input("recurrent", ["N", 1, 4 * size]), builder.input("c", ["N", 1, size])
     keys, values = builder.input("keys", ["N", "S", "H"]), builder.input("values", ["N", "S", "H"])
     mask = builder.input("mask", ["N", "S", 1])
 
-    order = np.r_[0:size, size : 2 * size, 3 * size : 4 * size, 2 * size : 3 * size]  # in, forget, out, then the new
-    of_inputs, of_h = (weights[f"decoder.lstm.weight_{kind}_l0"][order] for kind in ("ih", "hh"))
-    bias = (weights["decoder.lstm.bias_ih_l0"] + weights["decoder.lstm.bias_hh_l0"])[order]
-    # Word vectors are multiplied apart from what is within ±1, so that each is rounded by its own scale.
-    bounded = builder.node("Concat", *fed, h, axis=-1) if fed else h
-    of_bounded = builder.linear(bounded, np.concatenate([of_inputs[:, width:], of_h], 1))
-    gates = builder.node("Add", builder.linear(embedded, of_inputs[:, :width], bias), of_bounded)
+    of_word = builder.linear(words, of_words, bias) if arithmetic == "fp32" else words
+    gates = builder.node("Add", of_word, recurrent)
+    if input_feeding:
+        gates = builder.node("Add", gates, builder.linear(builder.input("fed", ["N", 1, size]), of_fed))
     sizes = builder.weight(np.array([3 * size, size]))
     three, new = builder.node("Split", gates, sizes, outputs=2, axis=-1)
     thirds = builder.weight(np.array([size] * 3))
@@ -158,42 +187,38 @@ def decoder_graph(weights: Weights, arithmetic: str, input_feeding: bool) -> onn
     next_h = builder.node("Mul", leave, builder.node("Tanh", next_c))
 
     combine = weights["decoder.combine.weight"]
-    query_and_own = np.concatenate([weights["decoder.attention.query.weight"], combine[:, -size:]])
-    own_bias = np.concatenate([weights["decoder.attention.query.bias"], weights["decoder.combine.bias"]])
-    halves = builder.weight(np.array([len(query_and_own) - len(combine), len(combine)]))
-    query, own = builder.node("Split", builder.linear(next_h, query_and_own, own_bias), halves, outputs=2, axis=-1)
+    parts = [of_h, weights["decoder.attention.query.weight"], combine[:, -size:]]
+    biases = [np.zeros_like(bias), weights["decoder.attention.query.bias"], weights["decoder.combine.bias"]]
+    product = builder.linear(next_h, np.concatenate(parts), np.concatenate(biases))
+    sizes = builder.weight(np.array([len(part) for part in parts]))
+    next_recurrent, query, own = builder.node("Split", product, sizes, outputs=3, axis=-1)
     compared = builder.node("Tanh", builder.node("Add", keys, query))  # [N, S, H]
     energies = builder.node("MatMul", compared, builder.weight(weights["decoder.attention.energy.weight"].T))
     shares = builder.node("Softmax", builder.node("Add", energies, mask), axis=1)  # [N, S, 1]
     context = builder.node("FusedMatMul", shares, values, domain=MICROSOFT, transA=1)  # [N, 1, H]
     output = builder.node("Tanh", builder.node("Add", own, context))
-    for value, name in ((next_h, "next_h"), (next_c, "next_c"), (output, "output")):
-        builder.output(value, name, ["N", 1, size])
+    builder.output(next_recurrent, "next_recurrent", ["N", 1, 4 * size])
+    builder.output(next_c, "next_c", ["N", 1, size])
+    if softmax is not None:
+        builder.output(builder.linear(output, *softmax), "logits", ["N", 1, len(softmax[0])])
+    builder.output(output, "output", ["N", 1, size])
     return builder.model()
 
 
-def softmax_graph(
-    weight: NDArray[np.float32], bias: NDArray[np.float32], arithmetic: str, has_other: bool
-) -> onnx.ModelProto:
-    """The k best words of a softmax over weight [V, H] and bias [V].
+def softmax_graph(softmax: Linear, arithmetic: str) -> onnx.ModelProto:
+    """The k best words of a softmax over the vocabulary.
 
-    Inputs: output [N, H], k [1]. Outputs: words, log_probs [N, k]; logits and log-probabilities of "all" [N, V]; with
-    OTHER as the last of the softmax, which is then not among the words, its log-probability "other" [N, 1].
+    Inputs: output [N, H], k [1]. Outputs: words, log_probs [N, k]; log-probabilities of "all" [N, V].
     """
     builder = GraphBuilder(arithmetic)
-    output, k = builder.input("output", ["N", weight.shape[1]]), builder.input("k", [1], TensorProto.INT64)
-    logits = builder.linear(output, weight, bias)
+    size, width = softmax[0].shape
+    output, k = builder.input("output", ["N", width]), builder.input("k", [1], TensorProto.INT64)
+    logits = builder.linear(output, *softmax)
     log_sum = builder.node("ReduceLogSumExp", logits, axes=[-1], keepdims=1)
-    builder.output(builder.node("Sub", logits, log_sum), "all", ["N", len(weight)])
-    frequent = logits
-    if has_other:
-        sizes = builder.weight(np.array([len(weight) - 1, 1]))
-        frequent, other = builder.node("Split", logits, sizes, outputs=2, axis=-1)
-        builder.output(builder.node("Sub", other, log_sum), "other", ["N", 1])
-    best, words = builder.node("TopK", frequent, k, outputs=2, axis=-1)
+    builder.output(builder.node("Sub", logits, log_sum), "all", ["N", size])
+    best, words = builder.node("TopK", logits, k, outputs=2, axis=-1)
     builder.output(builder.node("Sub", best, log_sum), "log_probs", ["N", "k"])
     builder.output(words, "words", ["N", "k"], TensorProto.INT64)
-    builder.output(logits, "logits", ["N", len(weight)])
     return builder.model()
 
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.runtime.embedding import Embedding
 from trellex.runtime.folder import RuntimeManifest
 from trellex.runtime.session import Session
-from trellex.runtime.words import load_words
+from trellex.runtime.vectors import RoundedVectors, Vectors
+from trellex.runtime.words import Output, load_words
 from trellex.text.batches import pad
 from trellex.text.vocabulary import BOS, EOS
 
@@ -28,13 +28,14 @@ class RuntimeState(NamedTuple):
     values: Floats  # [N, S, H]
     mask: Floats  # 0, or −inf on padding  [N, S, 1]
     sentence: Ints  # whose keys and values a row has  [N]
-    h: Floats  # [N, 1, H]
+    recurrent: Floats  # what the last h adds to the gates  [N, 1, 4H]
     c: Floats  # [N, 1, H]
     output: Floats  # [N, 1, H]
+    logits: Floats  # of a hybrid's softmax  [N, 1, W]; of others  [N, 1, 0]
 
     def select(self, rows: Ints) -> RuntimeState:
         """The same with these rows, in this order, possibly repeated."""
-        own = self.h[rows], self.c[rows], self.output[rows]
+        own = self.recurrent[rows], self.c[rows], self.output[rows], self.logits[rows]
         sentence = self.sentence[rows]
         if np.array_equal(sentence, self.sentence):  # as beams of the same sentences change places
             return RuntimeState(self.keys, self.values, self.mask, sentence, *own)
@@ -56,13 +57,18 @@ class RuntimeModel:
     ) -> None:
         size = manifest.hidden_size
         fed = {"fed": size} if manifest.input_feeding else {}
-        states = {"keys": None, "values": None}
-        self.encoder = Session(folder, "encoder", threads).check(embedded=None, lengths=None, h=None, c=None, **states)
-        self.decoder = Session(folder, "decoder", threads).check(
-            embedded=None, h=size, c=size, output=size, **states, **fed
+        states = {"keys": None, "values": None, "recurrent": 4 * size, "c": None}
+        self.encoder = Session(folder, "encoder", threads).check(
+            embedded=None, lengths=None, keys=None, values=None, recurrent=None, c=None
         )
-        self.source_vectors = Embedding.load(folder / "source.vectors.npy", source_size, self.encoder.width("embedded"))
-        self.target_vectors = Embedding.load(folder / "target.vectors.npy", target_size, self.decoder.width("embedded"))
+        logits = {"logits": manifest.head.softmax_size} if manifest.head.first_rare else {}
+        self.decoder = Session(folder, "decoder", threads).check(words=None, output=size, **states, **fed, **logits)
+        self.source_vectors = Vectors.load(folder / "source.vectors.npy", source_size, self.encoder.width("embedded"))
+        of_target = folder / "target.vectors.npy", target_size, self.decoder.width("words")
+        self.target_vectors = (
+            RoundedVectors.load(*of_target, parts=4) if manifest.precision == "int8" else Vectors.load(*of_target)
+        )
+        self.outputs = ["next_recurrent", "next_c", "output", *logits]
         self.words = load_words(manifest.head, folder, size, threads)
         self.input_feeding = manifest.input_feeding
 
@@ -74,32 +80,37 @@ class RuntimeModel:
         lengths = np.array([len(source) for source in sources], np.int32)
         embedded = self.source_vectors(pad(list(sources), EOS))
         inputs = {"embedded": embedded, "lengths": lengths}
-        keys, values, h, c = self.encoder.run(["keys", "values", "h", "c"], inputs)
+        keys, values, recurrent, c = self.encoder.run(["keys", "values", "recurrent", "c"], inputs)
         mask = np.where(np.arange(keys.shape[1]) < lengths[:, None], 0, -np.inf).astype(np.float32)[..., None]
-        state = RuntimeState(keys, values, mask, np.arange(len(sources)), h, c, np.zeros_like(h))
+        state = RuntimeState(keys, values, mask, np.arange(len(sources)), recurrent, c, np.zeros_like(c), c[..., :0])
         return self.step(state, np.full(len(sources), BOS))
 
     def step(self, state: RuntimeState, words: Ints) -> RuntimeState:
         """Read the next target words [N]."""
-        inputs = {"embedded": self.target_vectors(words[:, None]), "h": state.h, "c": state.c}
+        inputs = {"words": self.target_vectors(words[:, None]), "recurrent": state.recurrent, "c": state.c}
         inputs |= {"keys": state.keys, "values": state.values, "mask": state.mask}
         if self.input_feeding:
             inputs["fed"] = state.output
-        h, c, output = self.decoder.run(["next_h", "next_c", "output"], inputs)
-        return RuntimeState(state.keys, state.values, state.mask, state.sentence, h, c, output)
+        recurrent, c, output, *logits = self.decoder.run(self.outputs, inputs)
+        own = recurrent, c, output, logits[0] if logits else output[..., :0]
+        return RuntimeState(state.keys, state.values, state.mask, state.sentence, *own)
 
     def best(self, state: RuntimeState) -> Ints:
         """The best next word of every row. -> [N]"""
-        return self.words.best(state.output[:, 0])
+        return self.words.best(_output(state))
 
     def topk(self, state: RuntimeState, k: int) -> tuple[Ints, Floats]:
         """The k best next words of every row. -> words, log_probs [N, k]"""
-        return self.words.topk(state.output[:, 0], k)
+        return self.words.topk(_output(state), k)
 
     def log_prob(self, state: RuntimeState, words: Ints) -> Floats:
         """log P of a next word for every row. words [N] -> [N]"""
-        return self.words.log_prob(state.output[:, 0], words)
+        return self.words.log_prob(_output(state), words)
 
     def sample(self, state: RuntimeState, temperature: float, random: np.random.Generator) -> Ints:
         """A next word drawn for every row. -> [N]"""
-        return self.words.sample(state.output[:, 0], temperature, random)
+        return self.words.sample(_output(state), temperature, random)
+
+
+def _output(state: RuntimeState) -> Output:
+    return Output(state.output[:, 0], state.logits[:, 0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +20,29 @@ Ints = NDArray[np.int64]
 Floats = NDArray[Any]
 
 
-class Words(Protocol):
-    """What an output layer is to the runtime. output: the decoder's, [N, H]"""
+class Output(NamedTuple):
+    """What the decoder says after a word."""
 
-    def best(self, output: Floats) -> Ints:
+    hidden: Floats  # what output layers read  [N, H]
+    logits: Floats  # of a hybrid's softmax  [N, W]; of others  [N, 0]
+
+    def select(self, rows: Ints) -> Output:
+        return Output(self.hidden[rows], self.logits[rows])
+
+
+class Words(Protocol):
+    """What an output layer is to the runtime."""
+
+    def best(self, output: Output) -> Ints:
         """The best words. -> [N]"""
 
-    def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
+    def topk(self, output: Output, k: int) -> tuple[Ints, Floats]:
         """The k best words, −1 and −inf where there are fewer. -> words, log_probs [N, k]"""
 
-    def log_prob(self, output: Floats, words: Ints) -> Floats:
+    def log_prob(self, output: Output, words: Ints) -> Floats:
         """words [N] -> [N]"""
 
-    def sample(self, output: Floats, temperature: float, random: np.random.Generator) -> Ints:
+    def sample(self, output: Output, temperature: float, random: np.random.Generator) -> Ints:
         """Words drawn with probabilities in proportion to P^(1 / temperature). -> [N]"""
 
 
@@ -40,39 +50,32 @@ def load_words(facts: HeadFacts, folder: Path, hidden_size: int, threads: int) -
     """The output layer of an exported model."""
     if not facts.mixtures:
         return SoftmaxWords(facts, folder, threads)
-    if not facts.softmax_size:
-        return BitWords(facts, folder, hidden_size)
-    return HybridWords(facts, folder, hidden_size, threads)
+    return HybridWords(facts, folder, hidden_size) if facts.first_rare else BitWords(facts, folder, hidden_size)
 
 
 class SoftmaxWords:
     """All words by softmax; ONNX Runtime finds the best."""
 
     def __init__(self, facts: HeadFacts, folder: Path, threads: int) -> None:
-        self.softmax_size = facts.softmax_size
-        other = {"other": None} if facts.mixtures else {}
-        self.session = Session(folder, "softmax", threads).check(k=None, words=None, all=facts.softmax_size, **other)
+        self.vocab_size = facts.vocab_size
+        self.session = Session(folder, "softmax", threads).check(k=None, words=None, all=facts.vocab_size)
 
-    def best(self, output: Floats) -> Ints:
+    def best(self, output: Output) -> Ints:
         return self.run(output, 1, "words")[0][:, 0]
 
-    def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
-        words, log_probs = self.run(output, min(k, self.softmax_size), "words", "log_probs")
+    def topk(self, output: Output, k: int) -> tuple[Ints, Floats]:
+        words, log_probs = self.run(output, min(k, self.vocab_size), "words", "log_probs")
         return best_of(log_probs, words, k)
 
-    def log_prob(self, output: Floats, words: Ints) -> Floats:
-        return _at(self.log_softmax(output), words)
+    def log_prob(self, output: Output, words: Ints) -> Floats:
+        return _at(self.run(output, 1, "all")[0], words)
 
-    def sample(self, output: Floats, temperature: float, random: np.random.Generator) -> Ints:
-        return _draw(self.log_softmax(output) / temperature, random)
+    def sample(self, output: Output, temperature: float, random: np.random.Generator) -> Ints:
+        return _draw(self.run(output, 1, "all")[0] / temperature, random)
 
-    def log_softmax(self, output: Floats) -> Floats:
-        """[N, H] -> [N, V]"""
-        return self.run(output, 1, "all")[0]
-
-    def run(self, output: Floats, k: int, *names: str) -> list[Floats]:
+    def run(self, output: Output, k: int, *names: str) -> list[Floats]:
         """These outputs of the graph."""
-        return self.session.run(names, {"output": output, "k": np.array([k])})
+        return self.session.run(names, {"output": output.hidden, "k": np.array([k])})
 
 
 class BitWords:
@@ -90,7 +93,7 @@ class BitWords:
         self.weights = _load_linear(folder, "bits.weights", inputs, facts.mixtures) if facts.mixtures > 1 else None
         self._read = best_reader(self.spelling, *self.linear)
 
-    def best(self, output: Floats) -> Ints:
+    def best(self, output: Output) -> Ints:
         if self.mixtures > 1:
             return self._to_vocabulary(self.spelling.topk(*self._outputs(output), 1)[0][:, 0])
         if self.is_paper:
@@ -98,17 +101,17 @@ class BitWords:
             return np.maximum(self._to_vocabulary(self.spelling.decode(logits)), UNK)
         return self._read(self._inputs(output)) + self.offset
 
-    def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
+    def topk(self, output: Output, k: int) -> tuple[Ints, Floats]:
         if self.is_paper and k == 1:
             words = self.best(output)
             return words[:, None], self.log_prob(output, words)[:, None]
         words, log_probs = self.spelling.topk(*self._outputs(output), k)
         return self._to_vocabulary(words), log_probs
 
-    def log_prob(self, output: Floats, words: Ints) -> Floats:
+    def log_prob(self, output: Output, words: Ints) -> Floats:
         return self.spelling.log_prob(*self._outputs(output), words - self.offset)
 
-    def sample(self, output: Floats, temperature: float, random: np.random.Generator) -> Ints:
+    def sample(self, output: Output, temperature: float, random: np.random.Generator) -> Ints:
         logits, log_weights = self._outputs(output)
         if self.mixtures > 1:
             part = _draw(self.spelling.log_masses(logits, log_weights, temperature), random)
@@ -116,16 +119,16 @@ class BitWords:
         numbers = self.spelling.ecc.sample(logits[:, 0] / temperature, self.spelling.restriction, random)
         return self._to_vocabulary(self.spelling.code.words(numbers))
 
-    def log_mass(self, output: Floats, temperature: float) -> Floats:
+    def log_mass(self, output: Output, temperature: float) -> Floats:
         """log Σ (π_k P_k(w))^(1 / temperature) over parts and words. -> [N]"""
         return np.logaddexp.reduce(self.spelling.log_masses(*self._outputs(output), temperature), -1)
 
-    def _outputs(self, output: Floats) -> tuple[Floats, Floats]:
-        """Logits of the bits and log π. [N, H] -> [N, K, L], [N, K]"""
+    def _outputs(self, output: Output) -> tuple[Floats, Floats]:
+        """Logits of the bits and log π. -> [N, K, L], [N, K]"""
         inputs = self._inputs(output)
-        logits = self._logits(inputs).reshape(len(output), self.mixtures, self.spelling.length)
+        logits = self._logits(inputs).reshape(len(inputs), self.mixtures, self.spelling.length)
         if self.weights is None:
-            return logits, np.zeros((len(output), 1))
+            return logits, np.zeros((len(inputs), 1))
         weights = (inputs @ self.weights[0] + self.weights[1]).astype(np.float64)
         return logits, weights - np.logaddexp.reduce(weights, -1)[:, None]
 
@@ -133,9 +136,10 @@ class BitWords:
         """[N, I] -> [N, K · L]"""
         return (inputs @ self.linear[0] + self.linear[1]).astype(np.float64)
 
-    def _inputs(self, output: Floats) -> Floats:
-        """What the last layers see. [N, H] -> [N, I]"""
-        return output if self.hidden is None else np.maximum(output @ self.hidden[0] + self.hidden[1], 0)
+    def _inputs(self, output: Output) -> Floats:
+        """What the last layers see. -> [N, I]"""
+        h = output.hidden
+        return h if self.hidden is None else np.maximum(h @ self.hidden[0] + self.hidden[1], 0)
 
     def _to_vocabulary(self, words: Ints) -> Ints:
         """From the code's numbering to that of the vocabulary; −1 stays."""
@@ -145,48 +149,49 @@ class BitWords:
 class HybridWords:
     """Frequent words by softmax, the others by their code. `best` reads bits only where they can matter."""
 
-    def __init__(self, facts: HeadFacts, folder: Path, hidden_size: int, threads: int) -> None:
-        self.softmax, self.bits = SoftmaxWords(facts, folder, threads), BitWords(facts, folder, hidden_size)
+    def __init__(self, facts: HeadFacts, folder: Path, hidden_size: int) -> None:
+        self.bits = BitWords(facts, folder, hidden_size)
         self.first_rare, self.is_paper = facts.first_rare, facts.decoding == "paper"
 
-    def best(self, output: Floats) -> Ints:
-        (logits,) = self.softmax.run(output, 1, "logits")
+    def best(self, output: Output) -> Ints:
+        logits = output.logits
         words = logits[:, : self.first_rare].argmax(-1)
         logit, other = _at(logits, words), logits[:, self.first_rare]
         rows = np.flatnonzero(other > logit)
         if len(rows) == 0:  # a rare word is at most as probable as OTHER
             return words
         if self.is_paper:
-            words[rows] = self.bits.best(output[rows])
+            words[rows] = self.bits.best(output.select(rows))
             return words
-        rare, rare_log_prob = self.bits.topk(output[rows], 1)
+        rare, rare_log_prob = self.bits.topk(output.select(rows), 1)
         words[rows] = np.where(other[rows] + rare_log_prob[:, 0] > logit[rows], rare[:, 0], words[rows])
         return words
 
-    def topk(self, output: Floats, k: int) -> tuple[Ints, Floats]:
+    def topk(self, output: Output, k: int) -> tuple[Ints, Floats]:
         if self.is_paper and k == 1:
             best = self.best(output)
             return best[:, None], self.log_prob(output, best)[:, None]
-        frequent, log_probs, other = self.softmax.run(output, min(k, self.first_rare), "words", "log_probs", "other")
+        log_probs = _log_softmax(output.logits)
+        frequent = _k_largest(log_probs[:, : self.first_rare], k)
         rare, rare_log_probs = self.bits.topk(output, k)
-        scores = np.concatenate([log_probs, other + rare_log_probs], -1)
+        other = log_probs[:, self.first_rare, None]
+        scores = np.concatenate([np.take_along_axis(log_probs, frequent, -1), other + rare_log_probs], -1)
         return best_of(scores, np.concatenate([frequent, rare], -1), k)
 
-    def log_prob(self, output: Floats, words: Ints) -> Floats:
-        log_softmax = self.softmax.log_softmax(output)
-        log_probs = _at(log_softmax, np.minimum(words, self.first_rare)).astype(np.float64)
+    def log_prob(self, output: Output, words: Ints) -> Floats:
+        log_probs = _at(_log_softmax(output.logits), np.minimum(words, self.first_rare)).astype(np.float64)
         rows = np.flatnonzero(words >= self.first_rare)
         if len(rows):
-            log_probs[rows] += self.bits.log_prob(output[rows], words[rows])
+            log_probs[rows] += self.bits.log_prob(output.select(rows), words[rows])
         return log_probs
 
-    def sample(self, output: Floats, temperature: float, random: np.random.Generator) -> Ints:
-        scores = self.softmax.log_softmax(output) / temperature
+    def sample(self, output: Output, temperature: float, random: np.random.Generator) -> Ints:
+        scores = _log_softmax(output.logits) / temperature
         scores[:, self.first_rare] += self.bits.log_mass(output, temperature)  # OTHER stands for all rare words
         words = _draw(scores, random)
         rows = np.flatnonzero(words == self.first_rare)
         if len(rows):
-            words[rows] = self.bits.sample(output[rows], temperature, random)
+            words[rows] = self.bits.sample(output.select(rows), temperature, random)
         return words
 
 
@@ -206,6 +211,20 @@ def _load_linear(folder: Path, name: str, inputs: int, outputs: int) -> tuple[Fl
     """Weight [I, O] and bias [O]."""
     weight = load_array(folder / f"{name}.weight.npy", (outputs, inputs))
     return np.ascontiguousarray(weight.T), load_array(folder / f"{name}.bias.npy", (outputs,))
+
+
+def _log_softmax(logits: Floats) -> Floats:
+    """[N, W] -> [N, W]"""
+    shifted = logits - logits.max(-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+def _k_largest(values: Floats, k: int) -> Ints:
+    """The places of the k largest of each row, or of all where there are fewer, lowest first. [N, W] -> [N, k]"""
+    width = values.shape[-1]
+    if k >= width:
+        return np.broadcast_to(np.arange(width), values.shape)
+    return np.sort(np.argpartition(values, width - k, -1)[:, width - k :], -1)
 
 
 def _at(values: Floats, words: Ints) -> Floats:

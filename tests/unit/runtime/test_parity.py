@@ -246,6 +246,8 @@ class TestEightBits:
         fp32, int8 = sizes
         assert 0.23 < int8["decoder.weights"] / fp32["decoder.weights"] < 0.29
         assert 0.23 < int8["encoder.weights"] / fp32["encoder.weights"] < 0.45  # the first state is not in 8 bits
-        for name in ("source.vectors.npy", "target.vectors.npy"):
-            assert 0.49 < int8[name] / fp32[name] < 0.6
+        assert 0.49 < int8["source.vectors.npy"] / fp32["source.vectors.npy"] < 0.6
+        of_words = np.load(folder / "target.vectors.npy")  # what a word adds to each of the four gates
+        assert of_words.dtype == np.int8
+        assert of_words.shape[1:] == (4, 128)
         assert fp32.keys() <= int8.keys()

@@ -171,6 +171,47 @@ def train(
             raise typer.Exit(130)
 
 
+@app.command(epilog="Example: trellex experiment recipes/grids/phrasebook.yaml\n\n"
+             "Example: trellex experiment grid.yaml --only hybrid --only softmax --at-once 4")  # fmt: skip
+def experiment(
+    grid: Annotated[Path, typer.Argument(help="A YAML file; see recipes/grids.")],
+    at_once: Annotated[
+        int | None, typer.Option(min=1, help="Another number of trainings side by side than the grid's.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="Only cells whose name has this in it; may be repeated.")
+    ] = None,
+    timing: Annotated[bool, typer.Option(help="Time every cell alone when all are trained.")] = True,
+    list_cells: Annotated[bool, typer.Option("--list", help="Show the cells and how far they are, and end.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Train a grid of output layers, corpora and seeds, several at a time, and write a result file a cell.
+
+    Every cell is trained by its recipe in a process of its own, scored on the test set with its best checkpoint and, in
+    the end, timed alone. Cells with a result are left as they are, and interrupted ones go on where they were when the
+    same command is given again. A cell that fails stops no other; the log of each is in the folder of its run.
+    """
+    with _errors_explained():
+        from trellex.experiment.board import table
+        from trellex.experiment.grid import Grid
+        from trellex.experiment.runner import Runner
+
+        runner = Runner(Grid.load(grid), only or (), at_once)
+        if not list_cells:
+            runner.run(timing, stderr)
+        if as_json:
+            print(json.dumps([track.row() for track in runner.tracks], ensure_ascii=False))
+        else:
+            Console().print(table(runner.tracks))
+        for track in runner.failed:
+            _complain(f"{track.job.name}: {track.problem} ({track.job.log})")
+        if runner.was_stopped:
+            stderr.print("stopped; the same command goes on from there")
+            raise typer.Exit(130)
+        if runner.failed:
+            raise typer.Exit(1)
+
+
 @app.command(epilog="Example: echo 'where is the station ?' | trellex translate phrasebook/run --beam 5\n\n"
              "Example: trellex translate phrasebook/run test.en --beam 5 --nbest 3")  # fmt: skip
 def translate(
@@ -377,6 +418,28 @@ def evaluate(
                 result[f"{name} ±"] = round(bleu.interval, 2)
             result[f"{name} signature"] = bleu.signature
         _show(result, as_json)
+
+
+@app.command(epilog="Example: trellex report results/phrasebook --output report")
+def report(
+    results: Annotated[Path, typer.Argument(help="A folder of result files, as `trellex experiment` leaves it.")],
+    output: Annotated[Path, typer.Option(help="The folder for the report; made if it is not there.")],
+    as_json: Json = False,
+) -> None:
+    """Make tables and figures of an experiment: report.md, index.html, and figures as SVG and PNG.
+
+    The paper's table, with its figures beside ours, BLEU with intervals, training curves, bit errors, rare words.
+    The same results always give the same bytes.
+    """
+    with _errors_explained():
+        from trellex.report.page import write_report
+
+        files = write_report(results, output)
+        pages = [str(path) for path in files if path.parent == output]
+        if as_json:
+            print(json.dumps([str(path) for path in files], ensure_ascii=False))
+        else:
+            print(*pages, f"and {len(files) - len(pages)} files of figures", sep="\n")
 
 
 @app.command(epilog="Example: trellex export phrasebook/run phrasebook.int8")

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from trellex.nmt.attention import ConcatAttention
+from trellex.nmt.lstm import LSTM
 
 
 class Memory(NamedTuple):
@@ -47,7 +48,7 @@ class Decoder(nn.Module):
         self.embedding = nn.Embedding(vocab_size, embedding_size)
         self.start_h = nn.Linear(memory_size, hidden_size)
         self.start_c = nn.Linear(memory_size, hidden_size)
-        self.lstm = nn.LSTM(embedding_size + (hidden_size if input_feeding else 0), hidden_size, batch_first=True)
+        self.lstm = LSTM(embedding_size + (hidden_size if input_feeding else 0), hidden_size, batch_first=True)
         self.attention = ConcatAttention(hidden_size, memory_size, hidden_size)
         self.combine = nn.Linear(memory_size + hidden_size, hidden_size)
         self.dropout = nn.Dropout(dropout)

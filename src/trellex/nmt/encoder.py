@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from trellex.nmt.lstm import LSTM
+
 
 class Encoder(nn.Module):
     """One layer of bidirectional LSTM, `hidden_size` in either direction.
@@ -17,7 +19,7 @@ class Encoder(nn.Module):
     def __init__(self, vocab_size: int, embedding_size: int, hidden_size: int, dropout: float) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, embedding_size)
-        self.lstm = nn.LSTM(embedding_size, hidden_size, batch_first=True, bidirectional=True)
+        self.lstm = LSTM(embedding_size, hidden_size, batch_first=True, bidirectional=True)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, words: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:

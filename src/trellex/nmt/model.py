@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from trellex.heads import Head
 from trellex.nmt.decoder import Decoder, DecoderState, Memory
 from trellex.nmt.encoder import Encoder
-from trellex.text.batches import pad
+from trellex.text.batches import as_rows, pad
 from trellex.text.vocabulary import BOS, EOS
 
 PADDING = -100  # in targets; heads ignore it
@@ -132,8 +132,12 @@ class TranslationModel(nn.Module):
         return self.encoder.embedding.weight.device
 
 
-def target_pair(targets: Sequence[NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """What the decoder reads, from BOS on, and what it must predict, up to EOS. ids of each sentence -> [N, T] twice"""
-    read = pad([np.concatenate([[BOS], target]) for target in targets], EOS)
-    predict = pad([np.concatenate([target, [EOS]]) for target in targets], PADDING)
+def target_pair(ids: NDArray[Any], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What the decoder reads, from BOS on, and what it must predict, up to EOS.
+
+    ids of sentences one after another [tokens], how many each has [N] -> [N, T] twice
+    """
+    ends = lengths.cumsum()
+    read = as_rows(np.insert(ids, ends - lengths, BOS), lengths + 1, EOS)
+    predict = as_rows(np.insert(ids, ends, EOS), lengths + 1, PADDING)
     return read, predict

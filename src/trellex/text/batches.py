@@ -69,7 +69,20 @@ def _cuts_by_tokens(widths: Indices, tokens: int) -> list[int]:
 
 def pad(sequences: Sequence[NDArray[Any]], value: int) -> Indices:
     """Sequences as rows, filled up at the end with `value`. [rows] of [length] -> [rows, longest]"""
-    padded = np.full((len(sequences), max(map(len, sequences), default=0)), value, np.int64)
-    for row, sequence in zip(padded, sequences, strict=True):
-        row[: len(sequence)] = sequence
+    return as_rows(*flat(sequences), value)
+
+
+def flat(sequences: Sequence[NDArray[Any]]) -> tuple[Indices, Indices]:
+    """Sequences one after another, and the length of each. [rows] of [length] -> [tokens], [rows]"""
+    lengths = np.array([len(sequence) for sequence in sequences], np.int64)
+    return np.concatenate([np.zeros(0, np.int64), *sequences]), lengths
+
+
+def as_rows(ids: NDArray[Any], lengths: Indices, value: int) -> Indices:
+    """Sequences one after another, of these lengths, as rows that are filled up at the end with `value`.
+
+    ids [tokens], lengths [rows] -> [rows, longest]
+    """
+    padded = np.full((len(lengths), lengths.max(initial=0)), value, np.int64)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = ids
     return padded

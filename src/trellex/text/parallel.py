@@ -45,6 +45,14 @@ class ParallelIds:
         """The target ids of a pair. [length]"""
         return self._sentence(self._target, self._target_offsets, index)
 
+    def sources(self, indices: Ids) -> tuple[Ids, Ids]:
+        """The source ids of pairs, one after another, and how many each has. [N] -> [tokens], [N]"""
+        return _gather(self._source, self._source_offsets, indices)
+
+    def targets(self, indices: Ids) -> tuple[Ids, Ids]:
+        """The same of the target."""
+        return _gather(self._target, self._target_offsets, indices)
+
     def _sentence(self, ids: NDArray[Any], offsets: Ids, index: int) -> Ids:
         if not 0 <= index < len(self):
             raise IndexError(f"{self.name}: pairs go from 0 to {len(self) - 1}, got {index}")
@@ -69,6 +77,14 @@ class ParallelIds:
         if kind not in self._text:
             raise ValueError(f"{self.name}: only the ids of this split are kept; dev and test have their text")
         return self._text[kind]
+
+
+def _gather(ids: NDArray[Any], offsets: Ids, indices: Ids) -> tuple[Ids, Ids]:
+    starts = offsets[indices]
+    lengths = offsets[indices + 1] - starts
+    ends = lengths.cumsum()
+    places = np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
+    return ids[places].astype(np.int64), lengths
 
 
 def write_ids(prefix: Path, sentences: Iterable[Ids], *, pairs: int, tokens: int, dtype: str) -> None:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trellex.heads import build_head
 from trellex.nmt.model import ModelSettings, TranslationModel
-from trellex.text.manifest import PrepareSettings
+from trellex.text.manifest import PrepareSettings, TextSettings
 from trellex.text.vocabulary import Vocabulary
 from trellex.training import checkpoint
 from trellex.training.processes import choose_device
 from trellex.translator import Translator
+
+
+class Loaded(NamedTuple):
+    """What a checkpoint holds, all that a translator is made from."""
+
+    model: TranslationModel
+    text: TextSettings
+    source_vocabulary: Vocabulary
+    target_vocabulary: Vocabulary
+    info: dict[str, Any]
 
 
 def load_checkpoint(path: Path, device: str = "cpu", decoding: str | None = None) -> Translator:
@@ -22,6 +32,11 @@ def load_checkpoint(path: Path, device: str = "cpu", decoding: str | None = None
         device: auto, cpu or cuda
         decoding: "paper" or "exact", instead of what the model was trained with
     """
+    return Translator(*load_model(path, device, decoding))
+
+
+def load_model(path: Path, device: str = "cpu", decoding: str | None = None) -> Loaded:
+    """The same without tokenisers, whose packages may be missing where ids are enough."""
     folder = checkpoint.model_folder(path)
     info = checkpoint.load_info(folder)
     try:
@@ -37,4 +52,4 @@ def load_checkpoint(path: Path, device: str = "cpu", decoding: str | None = None
     model = TranslationModel(settings, len(source), len(target), head)
     checkpoint.load_state(model, checkpoint.load_tensors(folder, "model"), folder)
     model.to(choose_device(device)).eval()
-    return Translator(model, text, source, target, info)
+    return Loaded(model, text, source, target, info)

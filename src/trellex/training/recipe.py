@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from trellex.nmt.model import ModelSettings
+
+Settings = TypeVar("Settings", bound=BaseModel)
 
 
 class TrainingSettings(BaseModel):
@@ -66,22 +68,33 @@ def load_recipe(
 
     `head` is a name or a mapping in YAML, such as {type: binary-ec, loss: trellis}.
     """
+    data = read_yaml(path, "recipe")
+    training = data.get("training") or {}
+    if isinstance(training, dict):
+        data["training"] = training | _given(seed=seed, max_steps=max_steps)
+    data |= _given(head=_head(head), output=output)
+    return validate(Recipe, data, path)
+
+
+def read_yaml(path: Path, kind: str) -> dict[str, Any]:
+    """The keys and values of a file. kind: what it is, such as recipe"""
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: there is no such recipe")
+        raise FileNotFoundError(f"{path}: there is no such {kind}")
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(data, dict):
         raise ValueError(f"{path}: expected keys and values, got {type(data).__name__}")
-    training = data.get("training") or {}
-    if isinstance(training, dict):
-        data["training"] = training | _given(seed=seed, max_steps=max_steps)
-    data |= _given(head=_head(head), output=output)
+    return data
+
+
+def validate(model: type[Settings], data: dict[str, Any], path: Path) -> Settings:
+    """What was read from a file, checked. Raises ValueError that names the file and its keys."""
     try:
-        return Recipe.model_validate(data)
+        return model.model_validate(data)
     except ValidationError as error:
-        raise ValueError(f"{path}: " + "; ".join(_explain(Recipe, problem) for problem in error.errors())) from None
+        raise ValueError(f"{path}: " + "; ".join(_explain(model, problem) for problem in error.errors())) from None
 
 
 def _head(text: str | None) -> Any:
@@ -108,7 +121,7 @@ def _explain(model: type[BaseModel], problem: Any) -> str:
     name = ".".join(map(str, problem["loc"]))
     if problem["type"] != "extra_forbidden":
         return f"{name}: {problem['msg']}"
-    for parent in parents:
+    for parent in (name for name in parents if isinstance(name, str)):  # not the places in lists
         annotation = model.model_fields[parent].annotation
         model = next(
             kind

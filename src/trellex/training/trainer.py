@@ -11,13 +11,15 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from trellex.heads import build_head
 from trellex.nmt import TranslationModel
 from trellex.nmt.model import PADDING, target_pair
-from trellex.text.batches import batches, pad
+from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
 from trellex.text.files import atomic_writer
 from trellex.text.vocabulary import EOS
@@ -25,6 +27,7 @@ from trellex.training import checkpoint
 from trellex.training.display import Display
 from trellex.training.processes import Processes
 from trellex.training.recipe import Recipe
+from trellex.training.tally import Sums, Tally
 from trellex.training.validation import Evaluation, averaged_test_bleu, best_evaluation, split_bleu
 
 REPORT_EVERY = 50  # batches between reports of the loss
@@ -48,8 +51,10 @@ class Trainer:
             raise ValueError("training.precision: bfloat16 is for GPUs; use float32 on the CPU")
         torch.manual_seed(self.settings.seed)
         self.model = build_model(recipe, self.corpus).to(self.processes.device)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=self.settings.learning_rate)
+        fused = self.processes.device.type == "cuda"
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=self.settings.learning_rate, fused=fused)
         self.train_split = self.corpus.split("train")
+        self.tally = Tally(self.processes)
         self.step = 0
         self.evaluations: list[Evaluation] = []
         self.was_interrupted = False
@@ -61,27 +66,41 @@ class Trainer:
         self.model.train()
         with self._interruptible(), self.display:
             self.display.start(self.step, self.settings.max_steps, self.evaluations)
-            reported, losses, tokens = time.perf_counter(), torch.zeros((), device=self.processes.device), 0
+            self.tally.go_on()
             remaining = self._batches()
             while not self._is_done():
-                loss, batch_tokens = self._train_on(shared, next(remaining))
-                losses, tokens = losses + loss, tokens + batch_tokens
-                if self.step % REPORT_EVERY == 0 or self.step % self.settings.validate_every == 0:
-                    mean = float(self.processes.total(losses)) / tokens
-                    if not math.isfinite(mean):
-                        raise self._diverged(f"the loss became {mean}")
-                    now = time.perf_counter()
-                    self._report(loss=mean, tokens_per_second=tokens / (now - reported))
-                    reported, losses, tokens = now, torch.zeros_like(losses), 0
-                improved = False
-                if self.step % self.settings.validate_every == 0:
-                    improved = self._validate()
-                    reported = time.perf_counter()
+                self.tally.add(*self._train_on(shared, next(remaining)))
+                is_validated = self.step % self.settings.validate_every == 0
+                if is_validated or self.step % REPORT_EVERY == 0:
+                    self._report_tally()
+                improved = is_validated and self._validate()
+                if is_validated:
+                    self.tally.go_on()
                 if improved or self.step % self.settings.save_every == 0:
                     self._save()
+                    self.tally.go_on()
             self._save()
         self.processes.leave()
         return self.evaluations
+
+    def train_on(self, rows: Any) -> None:
+        """One step on these pairs alone, apart from any run: for those who measure it."""
+        self._train_on(self.model, rows)
+
+    def epoch(self, number: int) -> list[Any]:
+        """The batches of an epoch: index arrays into the training split."""
+        return batches(
+            self.train_split.source_lengths,
+            self.train_split.target_lengths,
+            sentences=self.settings.batch_sentences,
+            tokens=self.settings.batch_tokens,
+            seed=self.settings.seed,
+            epoch=number,
+        )
+
+    def tokens_of(self, rows: Any) -> int:
+        """The target tokens of these pairs, EOS included."""
+        return int(self.train_split.target_lengths[rows].sum()) + len(rows)
 
     def _is_done(self) -> bool:
         out_of_patience = False
@@ -95,14 +114,7 @@ class Trainer:
         position = 0
         epoch = 0
         while True:
-            of_epoch = batches(
-                self.train_split.source_lengths,
-                self.train_split.target_lengths,
-                sentences=self.settings.batch_sentences,
-                tokens=self.settings.batch_tokens,
-                seed=self.settings.seed,
-                epoch=epoch,
-            )
+            of_epoch = self.epoch(epoch)
             yield from of_epoch[max(0, self.step - position) :]
             position += len(of_epoch)
             epoch += 1
@@ -113,7 +125,7 @@ class Trainer:
         torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * self.processes.count + self.processes.rank)
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate()
-        tokens = int(self.train_split.target_lengths[rows].sum()) + len(rows)
+        tokens = self.tokens_of(rows)
         source, lengths, target_in, target_out = self._tensors(rows[self.processes.rank :: self.processes.count], rows)
         self.optimizer.zero_grad(set_to_none=True)
         device = self.processes.device.type
@@ -128,15 +140,18 @@ class Trainer:
         """Padded ids of these rows. A process left without any takes one that does not count."""
         empty = len(rows) == 0
         rows = all_rows[:1] if empty else rows
-        sources = [self.train_split.source(row) for row in rows]
-        target_in, target_out = target_pair([self.train_split.target(row) for row in rows])
+        source, lengths = self.train_split.sources(rows)
+        target_in, target_out = target_pair(*self.train_split.targets(rows))
         if empty:
             target_out[:] = PADDING
-        device = self.processes.device
-        source, read, predict = (
-            torch.from_numpy(x).to(device, non_blocking=True) for x in (pad(sources, EOS), target_in, target_out)
-        )
-        return source, torch.tensor([len(x) for x in sources]), read, predict
+        source_rows, read, predict = map(self._on_device, (as_rows(source, lengths, EOS), target_in, target_out))
+        return source_rows, torch.from_numpy(lengths), read, predict
+
+    def _on_device(self, ids: NDArray[np.int64]) -> Tensor:
+        tensor = torch.from_numpy(ids)
+        if self.processes.device.type == "cuda":  # from pinned memory it is copied while the device works
+            return tensor.pin_memory().to(self.processes.device, non_blocking=True)
+        return tensor
 
     def _learning_rate(self) -> float:
         rate = self.settings.learning_rate
@@ -165,6 +180,22 @@ class Trainer:
         )
         return self.processes.any(improved)
 
+    def _report_tally(self) -> None:
+        """Report the mean loss since the last report, and what it took."""
+        sums = self.tally.sums()
+        mean = sums.loss / sums.tokens
+        if not math.isfinite(mean):
+            raise self._diverged(f"the loss became {mean}")
+        device = self.processes.device
+        self._report(
+            loss=mean,
+            tokens=sums.tokens,
+            seconds=sums.seconds,
+            tokens_per_second=sums.tokens / sums.seconds,
+            peak_memory=torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
+        )
+        self.tally.restart()
+
     def _report(self, **values: Any) -> None:
         """Append to the metrics and show."""
         if not self.processes.is_first:
@@ -184,6 +215,7 @@ class Trainer:
 
     def _save(self) -> None:
         """Write a checkpoint of this step, unless there is one. Weights that are lost never displace good ones."""
+        sums = self.tally.sums()
         if not self.processes.is_first:
             return
         if not all(bool(parameter.isfinite().all()) for parameter in self.model.parameters()):
@@ -197,6 +229,7 @@ class Trainer:
         info = {
             "step": self.step,
             "evaluations": self.evaluations,
+            "since_report": sums._asdict(),
             "recipe": self.recipe.model_dump(mode="json"),
             "corpus": self.corpus.manifest.settings.model_dump(mode="json"),
         }
@@ -239,10 +272,9 @@ class Trainer:
                     for key in ("step", "exp_avg", "exp_avg_sq")
                     if f"{name}.{key}" in moments
                 }
-                self.optimizer.state[parameter] = {
-                    key: value if key == "step" else value.to(parameter.device) for key, value in found.items()
-                }
+                self.optimizer.state[parameter] = {key: value.to(parameter.device) for key, value in found.items()}
             self.step = info["step"]
+            self.tally.restart(Sums(**info.get("since_report", {})))
             self.evaluations = [Evaluation(*evaluation) for evaluation in info["evaluations"]]
         if not self.processes.is_first:
             return

@@ -8,7 +8,7 @@ from scipy.stats import chisquare
 from trellex.heads import build_head
 from trellex.nmt import ModelSettings, TranslationModel
 from trellex.nmt.model import PADDING, target_pair
-from trellex.text.batches import pad
+from trellex.text.batches import flat, pad
 from trellex.text.vocabulary import BOS, EOS
 
 SOURCE_SIZE, TARGET_SIZE = 23, 31
@@ -38,7 +38,7 @@ def tiny_model(head="softmax", input_feeding=False, dropout=0.3):
 
 def losses(model, sources, targets):
     """[N, T]"""
-    read, predict = target_pair(targets)
+    read, predict = target_pair(*flat(targets))
     lengths = torch.tensor([len(source) for source in sources])
     return model(torch.from_numpy(pad(sources, EOS)), lengths, torch.from_numpy(read), torch.from_numpy(predict))
 
@@ -120,7 +120,7 @@ class TestLosses:
 
     def test_what_padding_holds_does_not_matter(self, input_feeding):
         model = tiny_model(input_feeding=input_feeding)
-        read, predict = map(torch.from_numpy, target_pair(TARGETS))
+        read, predict = map(torch.from_numpy, target_pair(*flat(TARGETS)))
         lengths = torch.tensor([len(source) for source in SOURCES])
         one, other = (torch.from_numpy(pad(SOURCES, value)) for value in (EOS, 11))
         read_other = read.where(predict != PADDING, 19)
@@ -182,7 +182,7 @@ class TestDropout:
 class TestSteps:
     def test_a_word_at_a_time_gives_the_hidden_states_of_training(self, input_feeding):
         model = tiny_model(input_feeding=input_feeding)
-        read, _ = target_pair(TARGETS)
+        read, _ = target_pair(*flat(TARGETS))
         expected = teacher_forced(model, SOURCES, TARGETS)
         state = model.start(SOURCES)
         assert (read[:, 0] == BOS).all()
@@ -319,6 +319,6 @@ class TestSettings:
 
 
 def test_target_pair():
-    read, predict = target_pair([np.array([7, 8]), np.array([], int)])
+    read, predict = target_pair(*flat([np.array([7, 8]), np.array([], int)]))
     assert read.tolist() == [[BOS, 7, 8], [BOS, EOS, EOS]]
     assert predict.tolist() == [[7, 8, EOS], [EOS, PADDING, PADDING]]

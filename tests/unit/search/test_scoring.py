@@ -8,7 +8,7 @@ from tabular import Table
 
 from trellex.nmt.model import target_pair
 from trellex.search import score
-from trellex.text.batches import pad
+from trellex.text.batches import flat, pad
 from trellex.text.vocabulary import BOS, EOS
 
 SOURCES = [np.array([5, 9, 3]), np.array([7]), np.array([7]), np.array([20, 4])]
@@ -75,7 +75,7 @@ class TestNetworks:
             head = {"loss": "trellis", **({"type": head} if isinstance(head, str) else head)}
         model = network(head, input_feeding=input_feeding)
         targets = [np.array([30, 4, 4]), np.array([], int), np.array([8, 0, BOS, 25, 9, 6]), np.array([39])]
-        read, predict = map(torch.from_numpy, target_pair(targets))
+        read, predict = map(torch.from_numpy, target_pair(*flat(targets)))
         lengths = torch.tensor([len(source) for source in SOURCES])
         losses = model(torch.from_numpy(pad(SOURCES, EOS)), lengths, read, predict)
         for scored, loss in zip(score(model, SOURCES, targets), losses, strict=True):

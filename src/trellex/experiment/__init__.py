@@ -1,0 +1,1 @@
+"""Experiments: a grid of trainings from one command, a result each."""

@@ -1,0 +1,39 @@
+"""A process of an experiment: `python -m trellex.experiment train|score|time job.json`, as the runner starts it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+
+def _end_with_the_runner() -> None:
+    """Wait until standard input ends, which is when the runner is gone, then end as if it had asked for it."""
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main(phase: str, path: Path) -> int:
+    """Run a phase of a job; returns the exit status. What it needs takes seconds to import, hence the watch before."""
+    threading.Thread(target=_end_with_the_runner, daemon=True).start()
+    from trellex.experiment.job import Job
+
+    job = Job.load(path)
+    if phase == "time":
+        from trellex.experiment.timing import time_cell
+
+        time_cell(job)
+        return 0
+    from trellex.experiment.cell import score, train
+
+    if phase == "train":
+        return 0 if train(job) else 130
+    score(job)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], Path(sys.argv[2])))

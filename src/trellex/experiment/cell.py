@@ -1,0 +1,139 @@
+"""One cell: train it, then translate the test set with its best checkpoint and write what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trellex.evaluation import text_bleu, token_bleu
+from trellex.evaluation.bands import rarest_ranks, word_bands
+from trellex.evaluation.bit_errors import bit_errors
+from trellex.evaluation.bootstrap import sentence_statistics
+from trellex.experiment.job import Job
+from trellex.experiment.machine import device_name, versions
+from trellex.experiment.metrics import Metrics
+from trellex.experiment.result import BitErrors, Evaluation, Result, Score, Size, Training, WordBand
+from trellex.nmt import TranslationModel
+from trellex.search import SearchSettings, in_batches
+from trellex.text.corpus import Corpus, ParallelIds
+from trellex.text.manifest import TextSettings
+from trellex.text.tokenizers import Tokenizer, build_tokenizer
+from trellex.text.vocabulary import Vocabulary
+from trellex.training import checkpoint
+from trellex.training.display import Display
+from trellex.training.loading import load_model
+from trellex.training.tally import Sums
+from trellex.training.trainer import Trainer
+from trellex.training.validation import averaged_test_bleu, best_evaluation
+
+SEARCHES = {"greedy": SearchSettings(), "beam 5": SearchSettings(beam=5)}
+BATCH_TOKENS = 8192  # hypotheses × source words side by side, as many as validation takes
+
+
+def train(job: Job) -> bool:
+    """Train to the end, from the newest checkpoint on; False if a signal came before that."""
+    trainer = Trainer(job.recipe, Display(job.name))
+    trainer.run()
+    return not trainer.was_interrupted
+
+
+def score(job: Job) -> None:
+    """Translate the test set with the best checkpoint, and write the result."""
+    device = job.recipe.training.device
+    loaded = load_model(job.run, device)
+    corpus = Corpus.open(job.recipe.data)
+    test, vocabulary = corpus.split("test"), corpus.target_vocabulary
+    references = test.target_tokens
+    translations = {name: _translate(loaded.model, test, vocabulary, how) for name, how in SEARCHES.items()}
+    metrics = Metrics.read(job.run)
+    evaluations, averaged = metrics.evaluations, averaged_test_bleu(metrics.evaluations)
+    assert averaged is not None  # there is a test split
+    curve = [Evaluation.model_validate(evaluation._asdict()) for evaluation in evaluations]
+    errors = bit_errors(loaded.model, test)
+    Result(
+        cell=job.cell,
+        recipe=job.recipe.model_dump(mode="json"),
+        versions=versions(),
+        size=_size(loaded.model),
+        losses=metrics.losses,
+        curve=curve,
+        best=curve[evaluations.index(best_evaluation(evaluations))],
+        averaged_test_bleu=averaged,
+        training=_training(job, metrics, corpus, loaded.model.device.type),
+        scores={name: _score(found, references, loaded.text) for name, found in translations.items()},
+        rarest=rarest_ranks(references, vocabulary),
+        bands=[
+            WordBand.model_validate(band._asdict())
+            for band in word_bands(translations["greedy"], references, vocabulary)
+        ],
+        bit_errors=errors and BitErrors.model_validate(errors._asdict()),
+        timing=None,
+    ).save(job.result_file)
+
+
+def _translate(
+    model: TranslationModel, split: ParallelIds, vocabulary: Vocabulary, how: SearchSettings
+) -> list[list[str]]:
+    """The tokens of the best translations, in the order of the split; those of an empty source are none."""
+    sources, random = [split.source(row) for row in range(len(split))], np.random.default_rng()
+    with model.inference():
+        found = in_batches(
+            lambda batch: how.search(model, batch, random, scores=False), BATCH_TOKENS // how.beam, sources
+        )
+    return [vocabulary.tokens(np.array(best[0].words if best else [], np.int64)) for best in found]
+
+
+def _score(translations: Sequence[list[str]], references: Sequence[list[str]], text: TextSettings) -> Score:
+    ours, theirs = ([" ".join(tokens) for tokens in lines] for lines in (translations, references))
+    by_tokens = token_bleu(ours, theirs)
+    name, tokenizer = _detokenizer(text)
+    ours_as_text, theirs_as_text = (list(map(tokenizer.detokenize, lines)) for lines in (translations, references))
+    by_text = text_bleu(ours_as_text, theirs_as_text, text.target_language)
+    return Score(
+        token_bleu=by_tokens.score,
+        text_bleu=by_text.score,
+        signatures=[by_tokens.signature, f"{by_text.signature}|detok:{name}"],
+        sentences=sentence_statistics(ours, theirs),
+    )
+
+
+def _detokenizer(text: TextSettings) -> tuple[str, Tokenizer]:
+    """What makes text of target tokens, and its name. MeCab's words are joined without MeCab.
+
+    Without the package sacremoses tokens stay apart, and the name tells.
+    """
+    name = text.target_tokenizer
+    try:
+        return name, build_tokenizer("whitespace" if name == "mecab" else name, text.target_language)
+    except ModuleNotFoundError:
+        return "none", build_tokenizer("whitespace", text.target_language)
+
+
+def _size(model: TranslationModel) -> Size:
+    head, cost = model.head, model.head.cost()
+    return Size(
+        vocabulary=head.vocab_size,
+        bits=cost.bits or None,
+        outputs=cost.outputs,
+        output_parameters=cost.parameters,
+        all_parameters=sum(parameter.numel() for parameter in model.parameters()),
+        softmax_parameters=(head.hidden_size + 1) * head.vocab_size,
+    )
+
+
+def _training(job: Job, metrics: Metrics, corpus: Corpus, device: str) -> Training:
+    newest = checkpoint.load_info(checkpoint.checkpoints(job.run)[-1])
+    since_report = Sums(**newest["since_report"])
+    train = corpus.manifest.splits["train"]
+    tokens = metrics.tokens + since_report.tokens
+    return Training(
+        steps=newest["step"],
+        epochs=tokens / (train.target.tokens + train.pairs),
+        tokens=tokens,
+        seconds=metrics.seconds + since_report.seconds,
+        tokens_per_second=metrics.tokens_per_second or 0.0,
+        side_by_side=job.side_by_side,
+        peak_memory=metrics.peak_memory,
+        device=device_name(device),
+    )

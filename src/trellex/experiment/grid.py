@@ -1,0 +1,106 @@
+"""Grids: which output layers are trained on which corpora with which seeds, in YAML that is checked beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+
+from trellex.experiment.job import Job
+from trellex.experiment.result import Cell
+from trellex.text.corpus import Corpus
+from trellex.training.processes import choose_device
+from trellex.training.recipe import Recipe, load_recipe, read_yaml, validate
+from trellex.training.trainer import build_model
+
+Head = str | dict[str, Any]
+Seed = Annotated[int, Field(ge=0)]
+
+
+class Block(BaseModel):
+    """Every output layer with every seed on every prepared folder."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    corpus: str = Field(min_length=1, description="the corpus as tables call it")
+    stands_for: str | None = Field(None, description="the paper's corpus whose place it takes")
+    recipe: Path = Field(description="how to train; its data, output, head and seed are replaced")
+    data: list[Path] = Field(min_length=1, description="folders made by `trellex prepare`, one a direction")
+    heads: list[Head] = Field(min_length=1, description="output layers, as in recipes")
+    seeds: list[Seed] = Field([1], min_length=1, description="a training each")
+
+
+class Grid(BaseModel):
+    """The trainings of an experiment and where their files go. Folders are relative to where the command runs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    runs: Path = Field(description="the folder for checkpoints and logs")
+    results: Path = Field(description="the folder for results, a file a cell")
+    at_once: int = Field(1, ge=1, description="trainings side by side")
+    grid: list[Block] = Field(min_length=1, description="the cells, block by block")
+
+    @classmethod
+    def load(cls, path: Path) -> Grid:
+        """Raises ValueError that names the file and the key if it is no grid."""
+        return validate(cls, read_yaml(path, "grid"), path)
+
+    def jobs(self) -> list[Job]:
+        """All cells in the order of the grid. Raises ValueError if any of them could not be trained."""
+        jobs: dict[str, Job] = {}
+        for job in (job for place, block in enumerate(self.grid) for job in self._jobs_of(block, f"grid.{place}")):
+            twin = jobs.setdefault(job.name, job)
+            if twin is not job:
+                raise ValueError(
+                    f"grid: two cells are called {job.name}: {_describe(twin)} and {_describe(job)}; "
+                    "give one of them another corpus, or leave it out"
+                )
+        return list(jobs.values())
+
+    def _jobs_of(self, block: Block, where: str) -> Iterator[Job]:
+        recipe = load_recipe(block.recipe)
+        if recipe.training.validate_every > recipe.training.max_steps:
+            raise ValueError(
+                f"{block.recipe}: training.validate_every: is more than max_steps, so nothing is evaluated"
+            )
+        choose_device(recipe.training.device)
+        for data in block.data:
+            corpus = Corpus.open(data)
+            text = corpus.manifest.settings
+            if "test" not in text.splits():
+                raise ValueError(f"{data}: has no test split to score; prepare it with --test-source and --test-target")
+            for place, head in enumerate(block.heads):
+                self._check(recipe.model_copy(update={"head": head}), corpus, f"{where}.heads.{place}")
+            for head, seed in product(block.heads, block.seeds):
+                cell = Cell(
+                    corpus=block.corpus,
+                    stands_for=block.stands_for,
+                    source_language=text.source_language,
+                    target_language=text.target_language,
+                    head=head,
+                    seed=seed,
+                )
+                training = recipe.training.model_copy(update={"seed": seed})
+                places = {"data": data, "output": self.runs / cell.name, "head": head, "training": training}
+                yield Job(
+                    cell=cell,
+                    recipe=recipe.model_copy(update=places),
+                    result_file=self.results / f"{cell.name}.json",
+                )
+
+    @staticmethod
+    def _check(recipe: Recipe, corpus: Corpus, where: str) -> None:
+        """Build the model without weights, which finds mistakes in the output layer."""
+        try:
+            with torch.device("meta"):
+                build_model(recipe, corpus)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+
+
+def _describe(job: Job) -> str:
+    return f"{job.cell.head} on {job.recipe.data} with seed {job.cell.seed}"

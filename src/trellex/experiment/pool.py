@@ -1,0 +1,148 @@
+"""The pool: processes that train, score and time cells, several at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Literal
+
+from trellex.experiment.board import Board
+from trellex.experiment.track import State, Track
+
+Phase = Literal["train", "score", "time"]
+STATES: dict[Phase, State] = {"train": "training", "score": "scoring", "time": "timing"}
+POLL_SECONDS = 0.1
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass
+class _Running:
+    track: Track
+    process: subprocess.Popen[bytes]
+    phases: Sequence[Phase]  # that come after this one
+
+
+class Pool:
+    """Runs jobs, each phase in a process of its own, whose output goes to the log of the run.
+
+    The processes are out of reach of the terminal's Ctrl-C, which is passed on to them once, so that they save and end;
+    and they end by themselves when this one is gone, since then their standard input ends.
+
+    Args:
+        board: told of every change
+        lock: a file descriptor that all processes inherit
+    """
+
+    def __init__(self, board: Board, lock: int) -> None:
+        self.board, self.was_stopped = board, False
+        self._lock = lock
+        self._running: list[_Running] = []
+        self._signal: int | None = None
+
+    def run(self, tracks: Sequence[Track], phases: Sequence[Phase], at_once: int) -> None:
+        """All phases of all tracks, `at_once` side by side, until they are through or a signal stops them."""
+        waiting = deque(tracks)
+        with self._signals_noted():
+            try:
+                while self._running or (waiting and not self.was_stopped):
+                    while waiting and len(self._running) < at_once and not self.was_stopped:
+                        self._start(waiting.popleft(), phases)
+                    self._pass_signal_on()
+                    self._collect()
+                    self.board.refresh()
+                    time.sleep(POLL_SECONDS)
+            finally:
+                for each in self._running:  # only if something unforeseen ends the loop
+                    each.process.terminate()
+
+    def _start(self, track: Track, phases: Sequence[Phase]) -> None:
+        phase, *others = phases
+        path = track.job.save()
+        self._change(track, STATES[phase])
+        with track.job.log.open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "trellex.experiment", phase, str(path)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=[self._lock],
+            )
+        self._running.append(_Running(track, process, others))
+
+    def _collect(self) -> None:
+        """Take in processes that have ended, and let their next phase begin."""
+        for each in [each for each in self._running if each.process.poll() is not None]:
+            self._running.remove(each)
+            if each.process.stdin:
+                each.process.stdin.close()
+            status = each.process.returncode
+            if status == 0 and not each.phases:
+                self._change(each.track, "done")
+            elif self.was_stopped:
+                self._change(each.track, "stopped")
+            elif status == 0:
+                self._start(each.track, each.phases)
+            else:
+                self._change(each.track, "failed", f"{_ending(status)}: {_last_line(each.track.job.log)}")
+
+    def _change(self, track: Track, state: State, problem: str = "") -> None:
+        track.enter(state, problem)
+        self.board.changed(track)
+
+    def _pass_signal_on(self) -> None:
+        if self._signal is not None:
+            number, self._signal = self._signal, None
+            self.was_stopped = True
+            for each in self._running:
+                each.process.send_signal(number)
+
+    @contextmanager
+    def _signals_noted(self) -> Iterator[None]:
+        """The loop passes signals on, so that no process that is just being started misses them."""
+
+        def note(number: int, frame: FrameType | None) -> None:
+            self._signal = signal.SIGINT if number == signal.SIGINT else signal.SIGTERM
+
+        previous = {number: signal.signal(number, note) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def alone_in(folder: Path, wait: Callable[[], None]) -> Iterator[int]:
+    """Lock a folder; the lock is free again when this process and all that inherit it are gone.
+
+    Args:
+        folder: made if it is not there
+        wait: called before waiting for another process
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            wait()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()
+
+
+def _ending(status: int) -> str:
+    return f"ended with status {status}" if status > 0 else f"ended by {signal.Signals(-status).name}"
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "nothing in its log")

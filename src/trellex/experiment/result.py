@@ -1,0 +1,168 @@
+"""The result of one cell of a grid: all that tables and figures are made from, and no text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from trellex.text.files import atomic_writer
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Cell(_Record):
+    """One training of a grid."""
+
+    corpus: str  # as it is called in tables, such as KFTT
+    stands_for: str | None  # the paper's corpus whose place it takes, such as ASPEC
+    source_language: str
+    target_language: str
+    head: str | dict[str, Any]  # as in a recipe
+    seed: int
+
+    @property
+    def method(self) -> str:
+        """The name of the method in tables: the head's type and, in brackets, what is not as in the paper."""
+        if isinstance(self.head, str):
+            return self.head
+        options = {key: value for key, value in self.head.items() if key not in ("type", "decoding")}
+        if options.get("loss") == "squared":
+            del options["loss"]
+        parts = [str(value) if key == "loss" else f"{key} {value}" for key, value in options.items()]
+        return self.head["type"] + (f" ({', '.join(parts)})" if parts else "")
+
+    @property
+    def direction(self) -> str:
+        """Such as en-ja."""
+        return f"{self.source_language}-{self.target_language}"
+
+    @property
+    def name(self) -> str:
+        """A name for files."""
+        words = f"{self.corpus} {self.direction} {self.method} seed {self.seed}".lower()
+        return "-".join("".join(letter if letter.isalnum() else " " for letter in words).split())
+
+
+class Size(_Record):
+    """What the model holds."""
+
+    vocabulary: int
+    bits: int | None  # B, or B' with error correction; none: softmax
+    outputs: int
+    output_parameters: int
+    all_parameters: int
+    softmax_parameters: int  # of a softmax over the same vocabulary
+
+
+class Evaluation(_Record):
+    """Token BLEU by greedy search after a number of steps."""
+
+    step: int
+    dev: float
+    test: float
+
+
+class Loss(_Record):
+    """The mean training loss of the steps up to this one."""
+
+    step: int
+    loss: float
+
+
+class Score(_Record):
+    """How the test set was translated by one way of searching with the best checkpoint."""
+
+    token_bleu: float
+    text_bleu: float  # of detokenised text, characters for Japanese
+    signatures: list[str]  # of both
+    sentences: list[list[int]]  # of each: tokens of translation and reference, right and all 1- to 4-grams
+
+
+class WordBand(_Record):
+    """Words of like frequency in the translations of the test set."""
+
+    first_rank: int  # of the vocabulary by frequency in training, from 0 on
+    end_rank: int
+    right: int  # words of the translations that the reference has too, sentence by sentence
+    translated: int
+    expected: int  # words of the references
+
+
+class BitErrors(_Record):
+    """How often bits are wrong on the test set when the words before are the reference's."""
+
+    predictions: int  # words that the bits were asked for
+    before: float  # the share of wrong bits of the code words, each bit read on its own
+    after: float  # the share of wrong bits of the words, after the search of the trellis; without one, as before
+    words: float  # the share of words with a wrong bit, after it
+
+
+class Training(_Record):
+    """How training went."""
+
+    steps: int
+    epochs: float
+    tokens: int  # of the target, EOS included, seen in training
+    seconds: float  # of training steps alone
+    tokens_per_second: float
+    side_by_side: int  # trainings that shared the device, this one included
+    peak_memory: int | None  # bytes of the GPU
+    device: str
+
+
+class Timing(_Record):
+    """Measured alone on the machine after all trainings, in milliseconds.
+
+    That of a training step is the median over steps on one batch. That of a sentence is the mean over sentences, each
+    of which counts its median over rounds; they are translated with the best checkpoint.
+    """
+
+    train_batch: float
+    batch_sentences: int  # of the batch that was timed
+    batch_tokens: int  # target tokens in it
+    peak_memory: int | None  # bytes of the GPU in such a step
+    gpu_sentence: float | None  # greedy, one sentence at a time
+    cpu_sentence: float  # the same by the exported model in single precision on one thread
+    sentences: int  # how many were timed
+    gpu: str | None
+    cpu: str
+
+
+class Result(_Record):
+    """The file of a cell."""
+
+    format: Literal["trellex-result"] = "trellex-result"
+    version: Literal[1] = 1
+    cell: Cell
+    recipe: dict[str, Any]
+    versions: dict[str, str]
+    size: Size
+    losses: list[Loss]
+    curve: list[Evaluation]
+    best: Evaluation
+    averaged_test_bleu: float  # over 5 consecutive evaluations around the best, as in the paper
+    training: Training
+    scores: dict[str, Score]  # by way of searching: greedy, beam 5
+    rarest: list[int]  # the rank of the rarest word of each reference; the size of the vocabulary if unknown
+    bands: list[WordBand]
+    bit_errors: BitErrors | None
+    timing: Timing | None = Field(None)
+
+    @classmethod
+    def load(cls, path: Path) -> Result:
+        """Raises ValueError that names the file if it is no result."""
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            first = error.errors()[0]
+            what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+            raise ValueError(f"{path}: not the result of an experiment ({what}); run the experiment again") from error
+
+    def save(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        with atomic_writer(path) as file:
+            file.write(self.model_dump_json() + "\n")

@@ -1,0 +1,71 @@
+"""The runner: trains the cells of a grid that have no result yet, then times those that were not timed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from trellex.experiment.board import Board
+from trellex.experiment.grid import Grid
+from trellex.experiment.pool import Pool, alone_in
+from trellex.experiment.track import Track
+from trellex.training import checkpoint
+
+
+class Runner:
+    """An experiment on its way. All cells are checked before any is trained.
+
+    Args:
+        grid: what to train
+        only: parts of names; cells whose name has none of them are left alone; none: all are taken
+        at_once: trainings side by side, instead of the grid's number
+
+    Attributes:
+        tracks: the cells, in the order of the grid
+        was_stopped: whether a signal ended the work before its time
+    """
+
+    def __init__(self, grid: Grid, only: Sequence[str] = (), at_once: int | None = None) -> None:
+        self.grid, self.was_stopped = grid, False
+        jobs = grid.jobs()
+        chosen = [job for job in jobs if not only or any(part in job.name for part in only)]
+        if not chosen:
+            names = ", ".join(job.name for job in jobs)
+            raise ValueError(f"only: no cell's name has {' or '.join(map(repr, only))} in it; there are {names}")
+        self.tracks = [Track(job) for job in chosen]
+        for track in self.tracks:
+            if track.result is None:
+                track.job.check_run()
+        untrained = sum(track.state == "waiting" for track in self.tracks)
+        self.at_once = min(at_once or grid.at_once, max(untrained, 1))
+        for job in chosen:
+            job.side_by_side = self.at_once
+
+    def run(self, timing: bool, console: Console) -> None:
+        """Train and score, then time if asked for; the console shows progress."""
+        self.grid.results.mkdir(parents=True, exist_ok=True)
+        say = f"another process works in {self.grid.runs}; waiting for it to end"
+        with alone_in(self.grid.runs, lambda: console.print(say)) as lock, Board(self.tracks, console) as board:
+            pool = Pool(board, lock)
+            for track in self.tracks:
+                track.look()  # another process may have gone on with them
+            pool.run([track for track in self.tracks if track.result is None], ("train", "score"), self.at_once)
+            if timing and not pool.was_stopped:
+                pool.run(in_timing_order([track for track in self.tracks if _can_be_timed(track)]), ("time",), 1)
+            self.was_stopped = pool.was_stopped
+
+    @property
+    def failed(self) -> list[Track]:
+        return [track for track in self.tracks if track.state == "failed"]
+
+
+def _can_be_timed(track: Track) -> bool:
+    result = track.result
+    return result is not None and result.timing is None and checkpoint.best_checkpoint(track.job.run) is not None
+
+
+def in_timing_order(tracks: Sequence[Track]) -> list[Track]:
+    """Those of one corpus and direction one after the other: what is compared is timed close together."""
+    kinds = [(track.job.cell.corpus, track.job.cell.direction) for track in tracks]
+    return [track for kind in dict.fromkeys(kinds) for track, its in zip(tracks, kinds, strict=True) if its == kind]

@@ -1,0 +1,1 @@
+"""Reports: tables and figures from the results of experiments."""

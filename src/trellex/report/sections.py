@@ -1,0 +1,104 @@
+"""What a report says, from the first paragraph to the last table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trellex.report import figures, quality, tables, training
+from trellex.report.looks import Look, looks
+from trellex.report.picture import Picture
+from trellex.report.study import Corpus, Direction, Study
+from trellex.report.table import Block, Heading, Paragraph
+
+TABLE = (
+    "BLEU is of tokens, case-insensitive, by greedy search: the mean of test BLEU over 5 consecutive evaluations "
+    "around the best on dev, as in the paper. Bold is the best, italic the second. B: bits of a word, with error "
+    "correction those of its code word; #out: outputs of the layer; then its parameters, their share of a softmax's, "
+    "and all parameters of the model relative to those of the model with a softmax."
+)
+TIME = (
+    "Times are medians, each measured alone on the machine after training: of a training batch, and of a sentence by "
+    "greedy search, one at a time, on the GPU and on one CPU thread (the exported model in single precision). Of "
+    "softmax: how many times softmax's time; faster: how many times as fast as softmax. Of several seeds, the mean."
+)
+QUALITY = (
+    "The checkpoint that is best on dev, BLEU of tokens but for the column of detokenised text. Intervals come from "
+    "1,000 bootstrap resamples of the test sentences, p from the paired bootstrap of the difference to softmax. Of "
+    "several seeds, intervals, difference and p are those of the first, so that a mean may lie outside."
+)
+CURVES = "Test BLEU while training, a line for each training; several seeds are thin lines of one kind."
+HYBRIDS = (
+    "BLEU against the size N of a hybrid's softmax. Softmax and binary codes alone are the bounds of a hybrid. Of "
+    "several seeds, points are the mean and bars reach from the lowest to the highest."
+)
+OUTPUT_SIZE = (
+    "The more to the left, the smaller the output layer. Of several seeds, points are the mean and bars reach from the "
+    "lowest to the highest."
+)
+BIT_ERRORS = (
+    "On the test set, when the words before are the reference's. Before: wrong bits of the code words, each bit read "
+    "on its own; after: wrong bits of the decoded words; wrong words: those with a wrong bit after decoding. A "
+    "hybrid's bits are asked for those words alone that its softmax does not have, hence the number of predictions."
+)
+BANDS = (
+    "Greedy search. Ranks are by frequency in training. Sentences are grouped by their rarest reference word; F1 is of "
+    "translated words that the reference of the sentence has, too, unknown words left out."
+)
+TRAINING = (
+    "Side by side: how many trainings shared the device, so that tokens/s tell of that mixture, not of a method alone. "
+    "Peak memory is that of one training."
+)
+
+
+def sections(study: Study) -> list[Block]:
+    """All blocks of the report, in order."""
+    style = looks(study.methods)
+    blocks: list[Block] = [Paragraph(_introduction(study))]
+    for corpus in study.corpora:
+        blocks += [Heading(2, corpus.name), *_corpus(corpus, style)]
+    blocks += [Heading(2, "Training"), Paragraph(TRAINING), *map(training.trainings, study.corpora)]
+    return [*blocks, training.settings(study), training.software(study)]
+
+
+def _introduction(study: Study) -> str:
+    names = [corpus.name for corpus in study.corpora]
+    return (
+        f"{_count(len(study.results), 'training')} of {_count(len(study.methods), 'method')} on {' and '.join(names)}: "
+        "translation with output layers that predict the binary codes of words, against a softmax over all words, "
+        "after Oda et al., Neural Machine Translation via Binary Code Prediction (ACL 2017). In hybrid-N the most "
+        "frequent words have a softmax of size N and all others codes; -ec means that an error-correcting code "
+        "protects the bits; in brackets stands what differs from the paper. BLEU is in percent. A figure with ± is "
+        "the mean over seeds and half of their range, one without comes from one seed."
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _corpus(corpus: Corpus, style: dict[str, Look]) -> Iterator[Block]:
+    directions, time = corpus.directions, tables.time(corpus)
+    yield from _section("The paper's table", TABLE, [tables.quality_and_size(corpus)])
+    yield from _section("Time", TIME, [time or Paragraph("Not measured.")])
+    yield from _section("Quality", QUALITY, [quality.scores(direction) for direction in directions])
+    yield from _section("Training curves", CURVES, _pictures(directions, figures.curves, style))
+    yield from _section("The softmax in a hybrid", HYBRIDS, _pictures(directions, figures.hybrid_sizes, style))
+    yield from _section("Size and quality", OUTPUT_SIZE, _pictures(directions, figures.output_size, style))
+    errors = map(quality.bit_errors, directions)
+    yield from _section("Bit errors", BIT_ERRORS, [table for table in errors if table is not None])
+    by_rank: list[Block] = []
+    for direction in directions:
+        by_rank += [quality.bleu_bands(direction), quality.f1_bands(direction)]
+        by_rank += _pictures([direction], figures.frequency_bands, style)
+    yield from _section("Frequent and rare words", BANDS, by_rank)
+
+
+def _section(heading: str, text: str, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks under a heading and a text; nothing if there are none."""
+    return [Heading(3, heading), Paragraph(text), *blocks] if blocks else []
+
+
+def _pictures(directions: Sequence[Direction], plot: figures.Plot, style: dict[str, Look]) -> list[Picture]:
+    """A figure for each direction that has one."""
+    drawn = (figures.draw(plot, direction, style) for direction in directions)
+    return [picture for picture in drawn if picture is not None]

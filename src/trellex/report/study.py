@@ -1,0 +1,142 @@
+"""The results in a folder, as corpora, directions, methods and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from trellex.evaluation.bootstrap import STATISTICS
+from trellex.experiment.result import Result
+from trellex.report.method import method_order
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method on one corpus in one direction: a result for each seed, that of the lowest first."""
+
+    name: str
+    results: tuple[Result, ...]
+
+    @property
+    def first(self) -> Result:
+        return self.results[0]
+
+    def values(self, figure: Callable[[Result], float | None]) -> list[float]:
+        """A figure of each seed that has it."""
+        return [value for result in self.results if (value := figure(result)) is not None]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """The methods trained on one corpus in one direction, in the order of tables."""
+
+    corpus: str
+    name: str  # such as en-ja
+    methods: dict[str, Method]
+
+    @property
+    def title(self) -> str:
+        return f"{self.corpus} {self.name}"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The directions of one corpus."""
+
+    name: str
+    stands_for: str | None
+    directions: tuple[Direction, ...]
+
+    @property
+    def methods(self) -> list[str]:
+        """The names of the methods of any direction, in the order of tables."""
+        return sorted({name for direction in self.directions for name in direction.methods}, key=method_order)
+
+    @property
+    def results(self) -> list[Result]:
+        return [
+            result
+            for direction in self.directions
+            for method in direction.methods.values()
+            for result in method.results
+        ]
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that was found in a folder."""
+
+    corpora: tuple[Corpus, ...]
+
+    @classmethod
+    def load(cls, folder: Path) -> Study:
+        """Read every `*.json` of the folder. Raises ValueError or OSError that names the file and what to do."""
+        if not folder.is_dir():
+            raise FileNotFoundError(f"{folder}: there is no such folder; name the folder with the results")
+        results = {path: Result.load(path) for path in sorted(folder.glob("*.json"))}
+        if not results:
+            raise FileNotFoundError(f"{folder}: no results (*.json); run an experiment, or name another folder")
+        _check(results)
+        names = sorted({result.cell.corpus for result in results.values()})
+        return cls(tuple(_corpus(name, list(results.values())) for name in names))
+
+    @property
+    def methods(self) -> list[str]:
+        return sorted({name for corpus in self.corpora for name in corpus.methods}, key=method_order)
+
+    @property
+    def results(self) -> list[Result]:
+        return [result for corpus in self.corpora for result in corpus.results]
+
+
+def _check(results: dict[Path, Result]) -> None:
+    """That no cell is there twice, and that those of a direction were tested on the same sentences."""
+    cells: dict[tuple[object, ...], Path] = {}
+    corpora: dict[str, Path] = {}
+    directions: dict[tuple[str, str], Path] = {}
+    for path, result in results.items():
+        cell = result.cell
+        other = cells.setdefault((cell.corpus, cell.direction, cell.method, cell.seed), path)
+        if other != path:
+            raise ValueError(
+                f"{path} and {other}: both are the result of {cell.corpus} {cell.direction} {cell.method} "
+                f"seed {cell.seed}; remove one of them"
+            )
+        other = corpora.setdefault(cell.corpus, path)
+        if results[other].cell.stands_for != cell.stands_for:
+            raise ValueError(
+                f"{path} and {other}: {cell.corpus} stands for {cell.stands_for} in one and for "
+                f"{results[other].cell.stands_for} in the other; give both the same `stands_for`"
+            )
+        for search, score in result.scores.items():
+            if len(score.sentences) != len(result.rarest) or any(len(row) != STATISTICS for row in score.sentences):
+                raise ValueError(
+                    f"{path}: the scores of {search} are not {STATISTICS} numbers for each of the "
+                    f"{len(result.rarest):,} test sentences; run the experiment again"
+                )
+        other = directions.setdefault((cell.corpus, cell.direction), path)
+        if _measures(results[other]) != _measures(result):
+            raise ValueError(
+                f"{path} and {other}: both are of {cell.corpus} {cell.direction}, but their test sets or vocabularies "
+                "differ; run one of them again, or give its corpus another name"
+            )
+
+
+def _measures(result: Result) -> tuple[object, ...]:
+    """What must be equal for translations to be compared sentence by sentence and band by band."""
+    return result.size.vocabulary, result.rarest, [(band.first_rank, band.end_rank) for band in result.bands]
+
+
+def _corpus(name: str, results: list[Result]) -> Corpus:
+    own = [result for result in results if result.cell.corpus == name]
+    directions = sorted({result.cell.direction for result in own})
+    return Corpus(name, own[0].cell.stands_for, tuple(_direction(name, direction, own) for direction in directions))
+
+
+def _direction(corpus: str, name: str, results: list[Result]) -> Direction:
+    by_method: dict[str, list[Result]] = {}
+    for result in sorted(results, key=lambda each: (method_order(each.cell.method), each.cell.seed)):
+        if result.cell.direction == name:
+            by_method.setdefault(result.cell.method, []).append(result)
+    return Direction(corpus, name, {method: Method(method, tuple(own)) for method, own in by_method.items()})

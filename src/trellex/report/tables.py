@@ -1,0 +1,130 @@
+"""The paper's table of results: quality, size and time of each method on a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trellex.experiment.result import Result, Timing
+from trellex.report.numbers import ABSENT, mean, one_in, ratio, significant, spread, times
+from trellex.report.paper import Row, paper_rows
+from trellex.report.study import Corpus, Direction
+from trellex.report.table import Cell, Table, best_two
+
+FASTER = "faster"
+TIMES = (  # headings, and the figure's name with us and with the paper
+    ("train, ms a batch", "of softmax", "train_batch"),
+    ("GPU, ms a sentence", FASTER, "gpu_sentence"),
+    ("CPU, ms a sentence", FASTER, "cpu_sentence"),
+)
+
+
+def quality_and_size(corpus: Corpus) -> Table:
+    """BLEU averaged as in the paper, bits, outputs and parameters, with the paper's figures if it has them."""
+    rows, sized = paper_rows(corpus.stands_for), corpus.directions[0]
+    ours = [f"BLEU {direction.name}" for direction in corpus.directions]
+    theirs = [f"{corpus.stands_for} {direction.name}" for direction in corpus.directions] if rows else []
+    papers = ["paper's"] if rows else []
+    sizes = ["B", "#out", "output parameters", "share of softmax's", *papers, "all, of softmax model's", *papers]
+    notes = [f"Sizes are those of {sized.name}."]
+    if rows:
+        notes.append(
+            f"Columns called {corpus.stands_for} or \"paper's\" have the paper's own figures, which are of "
+            f"{corpus.stands_for}; {corpus.name} takes its place here."
+        )
+    caption = f"{corpus.name}: quality and size ({seeds(*corpus.directions)})"
+    table = Table(caption, ["method", *ours, *theirs, *sizes], notes=notes)
+    scores = {direction.name: _scores(direction, corpus.methods) for direction in corpus.directions}
+    for name in corpus.methods:
+        paper = rows.get(name) if rows else None
+        cells = [Cell(name), *(scores[direction.name][name] for direction in corpus.directions)]
+        if rows:
+            cells += [Cell(_paper_bleu(paper, direction.name)) for direction in corpus.directions]
+        table.add(*cells, *_sizes(sized, name, paper, bool(rows)))
+    return table
+
+
+def time(corpus: Corpus) -> Table | None:
+    """Milliseconds of a training batch and of a sentence, against softmax; none if nothing was timed."""
+    timed = next((each for each in corpus.directions if _timings(each)), None)
+    if timed is None:
+        return None
+    rows = paper_rows(corpus.stands_for)
+    papers = ["paper's"] if rows else []
+    headings = ["method"]
+    for measured, relative, _ in TIMES:
+        headings += [measured, relative, *papers]
+    table = Table(f"{corpus.name}: time ({timed.name})", headings, notes=_how_timed(timed))
+    for name in corpus.methods:
+        cells = [name]
+        for _, relative, figure in TIMES:
+            own = _mean_time(timed, name, figure)
+            cells += [significant(own), times(_against(own, _mean_time(timed, "softmax", figure), relative))]
+            if rows:
+                printed = getattr(rows[name], figure) if name in rows else None
+                cells.append(times(_against(printed, getattr(rows["softmax"], figure), relative)))
+        table.add(*cells)
+    return table
+
+
+def _against(own: float | None, softmax: float | None, relative: str) -> float | None:
+    return ratio(softmax, own) if relative == FASTER else ratio(own, softmax)
+
+
+def seeds(*directions: Direction) -> str:
+    """How many seeds the figures rest on, in words."""
+    numbers = {len(method.results) for direction in directions for method in direction.methods.values()}
+    if numbers == {1}:
+        return "one seed"
+    return f"{max(numbers)} seeds" if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)} seeds"
+
+
+def _scores(direction: Direction, methods: list[str]) -> dict[str, Cell]:
+    """Averaged BLEU of each method, the best two marked."""
+    found = {name: _values(direction, name, lambda result: result.averaged_test_bleu) for name in methods}
+    marks = best_two([mean(values) for values in found.values()])
+    return {name: Cell(spread(values), mark) for (name, values), mark in zip(found.items(), marks, strict=True)}
+
+
+def _paper_bleu(paper: Row | None, direction: str) -> str:
+    return f"{paper.bleu[direction]:.2f}" if paper and direction in paper.bleu else ABSENT
+
+
+def _sizes(direction: Direction, name: str, paper: Row | None, with_paper: bool) -> list[str]:
+    """The cells of a method's size, the paper's ratios between them."""
+    share, whole, bits, outputs, parameters = ABSENT, ABSENT, ABSENT, ABSENT, ABSENT
+    if name in direction.methods:
+        size = direction.methods[name].first.size
+        with_softmax = size.all_parameters - size.output_parameters + size.softmax_parameters
+        bits = ABSENT if size.bits is None else str(size.bits)
+        outputs, parameters = f"{size.outputs:,}", f"{size.output_parameters:,}"
+        share = one_in(size.softmax_parameters / size.output_parameters)
+        whole = f"{size.all_parameters / with_softmax:.3f}"
+    cells = [bits, outputs, parameters, share, whole]
+    if with_paper:
+        cells.insert(4, one_in(paper.output_ratio if paper else None))
+        cells.append(f"{paper.all_ratio:.3f}" if paper else ABSENT)
+    return cells
+
+
+def _values(direction: Direction, name: str, figure: Callable[[Result], float | None]) -> list[float]:
+    return direction.methods[name].values(figure) if name in direction.methods else []
+
+
+def _mean_time(direction: Direction, name: str, figure: str) -> float | None:
+    return mean(_values(direction, name, lambda result: getattr(result.timing, figure) if result.timing else None))
+
+
+def _timings(direction: Direction) -> list[Timing]:
+    return [result.timing for method in direction.methods.values() for result in method.results if result.timing]
+
+
+def _how_timed(direction: Direction) -> list[str]:
+    timings = _timings(direction)
+    batches = sorted({f"{each.batch_sentences:,} sentences, {each.batch_tokens:,} target tokens" for each in timings})
+    gpus = sorted({each.gpu for each in timings if each.gpu})
+    cpus = sorted({each.cpu for each in timings})
+    counts = sorted({f"{each.sentences:,}" for each in timings})
+    return [
+        f"A batch: {' or '.join(batches)}. {' or '.join(counts)} sentences of the test set. "
+        f"GPU: {', '.join(gpus) or ABSENT}. CPU: {', '.join(cpus)}."
+    ]

@@ -1,0 +1,57 @@
+"""The tally: what training did since its last report."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from trellex.training.processes import Processes
+
+
+class Sums(NamedTuple):
+    """Of all steps since the last report.
+
+    Attributes:
+        loss: the sum over tokens, of all processes
+        tokens: of the target, EOS included, of all processes
+        seconds: of training alone
+    """
+
+    loss: float = 0.0
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+class Tally:
+    """Adds up loss, tokens and time. A checkpoint holds the sums, so a run in pieces reports what a whole one does."""
+
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
+        self.restart()
+
+    def restart(self, sums: Sums | None = None) -> None:
+        """Begin at nothing, or at the sums of a checkpoint."""
+        sums = sums or Sums()
+        self._loss = torch.tensor(sums.loss if self._processes.is_first else 0.0, device=self._processes.device)
+        self._tokens, self._seconds = sums.tokens, sums.seconds
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Let time count from now on, after something that is no training."""
+        self._since = time.perf_counter()
+
+    def add(self, loss: Tensor, tokens: int) -> None:
+        """A step: the summed loss of this process, the tokens of all."""
+        self._loss = self._loss + loss
+        self._tokens += tokens
+
+    def sums(self) -> Sums:
+        """The sums so far; waits for the device, and is called in all processes."""
+        loss = float(self._processes.total(self._loss.clone()))
+        now = time.perf_counter()
+        self._seconds += now - self._since
+        self._since = now
+        return Sums(loss, self._tokens, self._seconds)

@@ -1,0 +1,180 @@
+"""A grid of two cells through the real command line: whole, in pieces, and with a cell that fails."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from trellex.experiment.result import Result
+from trellex.training import checkpoint
+
+HEADS = ["softmax", {"type": "binary-ec", "decoding": "paper"}]
+NAMES = ["phrases-en-ja-softmax-seed-1", "phrases-en-ja-binary-ec-seed-1"]
+
+
+@pytest.fixture(scope="module")
+def write_grid(data, write_recipe):
+    """Writes a grid of both heads into a folder, with its recipe; returns where everything is."""
+
+    def write_grid(folder, at_once=2, **training):
+        training = {"max_steps": 33, "validate_every": 10, "save_every": 2, "patience": None} | training
+        recipe = write_recipe(folder / "recipe", **training)
+        block = {"corpus": "Phrases", "stands_for": "BTEC", "recipe": str(recipe), "data": [str(data)], "heads": HEADS}
+        runs, results, path = folder / "runs", folder / "results", folder / "grid.yaml"
+        grid = {"runs": str(runs), "results": str(results), "at_once": at_once, "grid": [block]}
+        path.write_text(yaml.safe_dump(grid, sort_keys=False))
+        return SimpleNamespace(path=path, runs=runs, results=results)
+
+    return write_grid
+
+
+@pytest.fixture(scope="module")
+def whole(write_grid, process, tmp_path_factory):
+    """The grid, run without interruption and timed."""
+    grid = write_grid(tmp_path_factory.mktemp("whole"))
+    finished = process("experiment", grid.path, "--json")
+    assert finished.exit_code == 0, finished.stderr
+    grid.rows, grid.stderr = json.loads(finished.stdout), finished.stderr
+    return grid
+
+
+def results(grid):
+    return [Result.load(grid.results / f"{name}.json") for name in NAMES]
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def has_begun(grid):
+    return lambda: any((grid.runs / name / "metrics.jsonl").exists() for name in NAMES)
+
+
+def children(process):
+    return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+def assert_same_results(grid, other):
+    """All but the folders and what clocks say."""
+    for mine, theirs in zip(results(grid), results(other), strict=True):
+        for name in ("cell", "size", "losses", "curve", "best", "averaged_test_bleu", "scores", "bands", "bit_errors"):
+            assert getattr(mine, name) == getattr(theirs, name), name
+        for name in ("steps", "epochs", "tokens"):
+            assert getattr(mine.training, name) == getattr(theirs.training, name), name
+
+
+class TestWhole:
+    def test_rows_and_lines(self, whole):
+        assert [row["cell"] for row in whole.rows] == NAMES
+        for row, result in zip(whole.rows, results(whole), strict=True):
+            assert (row["state"], row["step"], row["timed"]) == ("done", 33, True)
+            assert (row["dev BLEU"], row["test BLEU"]) == (result.best.dev, result.averaged_test_bleu)
+        for name in NAMES:
+            states = [line.split(": ")[1] for line in whole.stderr.splitlines() if line.startswith(name)]
+            assert states == ["training", "done", "timing", "done"]
+
+    def test_every_field_is_filled(self, whole, data):
+        softmax, binary = results(whole)
+        assert (softmax.cell.head, binary.cell.head, binary.cell.stands_for) == (*HEADS, "BTEC")
+        assert softmax.bit_errors is None
+        assert binary.bit_errors.predictions > 0
+        assert (softmax.size.bits, softmax.size.outputs) == (None, softmax.size.vocabulary)
+        assert binary.size.bits == binary.size.outputs
+        for result in (softmax, binary):
+            assert [evaluation.step for evaluation in result.curve] == [10, 20, 30]
+            assert [loss.step for loss in result.losses] == [10, 20, 30]
+            assert result.best.dev == max(evaluation.dev for evaluation in result.curve)
+            assert result.averaged_test_bleu == pytest.approx(sum(x.test for x in result.curve) / 3)
+            assert set(result.scores) == {"greedy", "beam 5"}
+            assert result.scores["greedy"].token_bleu == pytest.approx(result.best.test)
+            assert all(len(score.sentences) == 40 for score in result.scores.values())
+            assert "tok:char" in result.scores["greedy"].signatures[1]
+            assert len(result.rarest) == 40
+            assert sum(band.expected for band in result.bands) > 40
+            assert result.size.softmax_parameters == 33 * result.size.vocabulary
+
+    def test_training_is_recorded_to_the_last_step(self, whole, data):
+        manifest = json.loads((data / "manifest.json").read_text())
+        train = manifest["splits"]["train"]
+        for result in results(whole):
+            training = result.training
+            assert (training.steps, training.side_by_side, training.peak_memory) == (33, 2, None)
+            assert training.epochs == pytest.approx(33 / 38, rel=0.2)  # 600 pairs, 16 a batch
+            assert training.tokens == round(training.epochs * (train["target"]["tokens"] + train["pairs"]))
+            assert training.seconds > 0
+            assert training.tokens_per_second > 0
+
+    def test_timing(self, whole):
+        for result in results(whole):
+            timing = result.timing
+            assert (timing.batch_sentences, timing.sentences) == (16, 20)
+            assert (timing.gpu, timing.gpu_sentence, timing.peak_memory) == (None, None, None)
+            assert min(timing.train_batch, timing.cpu_sentence, timing.batch_tokens) > 0
+            assert timing.cpu
+
+    def test_a_second_time_there_is_nothing_to_do(self, whole, trellex):
+        before = {path: path.stat().st_mtime_ns for path in whole.results.iterdir()}
+        again = trellex("experiment", whole.path, "--json")
+        assert (again.exit_code, json.loads(again.stdout), again.stderr) == (0, whole.rows, "")
+        assert {path: path.stat().st_mtime_ns for path in whole.results.iterdir()} == before
+
+    def test_another_recipe_is_refused(self, whole, trellex, write_grid, tmp_path):
+        other = yaml.safe_load(write_grid(tmp_path, learning_rate=0.5).path.read_text())
+        (tmp_path / "other.yaml").write_text(yaml.safe_dump(other | {"results": str(whole.results)}))
+        refused = trellex("experiment", tmp_path / "other.yaml")
+        assert refused.exit_code == 1
+        assert f"{NAMES[0]}.json: made with learning_rate 0.01, but the grid says 0.5" in refused.stderr
+
+
+def test_interrupted_again_and_again(whole, write_grid, process, trellex, tmp_path):
+    grid = write_grid(tmp_path, save_every=1_000_000)
+    running = process.start("experiment", grid.path, "--no-timing", "--json")
+    wait_until(has_begun(grid))
+    running.send_signal(signal.SIGINT)
+    stopped = process.finish(running)
+    assert stopped.exit_code == 130
+    assert "stopped; the same command goes on from there" in stopped.stderr
+    assert {row["state"] for row in json.loads(stopped.stdout)} == {"stopped"}
+    assert any(checkpoint.checkpoints(grid.runs / name) for name in NAMES)
+
+    running = process.start("experiment", grid.path, "--no-timing")
+    wait_until(lambda: len(children(running)) == 2)
+    for pid in [running.pid, *children(running)]:
+        os.kill(pid, signal.SIGKILL)
+    process.finish(running)
+    assert list(grid.results.iterdir()) == []
+
+    running = process.start("experiment", grid.path, "--no-timing")
+    wait_until(lambda: len(children(running)) == 2)
+    running.kill()  # the other processes end by themselves, and the next command waits until they have
+    process.finish(running)
+    assert list(grid.results.iterdir()) == []
+
+    again = trellex("experiment", grid.path, "--no-timing")
+    assert again.exit_code == 0, again.stderr
+    assert_same_results(grid, whole)
+    assert all(result.timing is None for result in results(grid))
+    assert sorted(path.name for path in grid.results.iterdir()) == sorted(f"{name}.json" for name in NAMES)
+
+
+def test_a_cell_that_fails_stops_no_other(write_grid, trellex, tmp_path):
+    grid = write_grid(tmp_path, at_once=1, max_steps=2, validate_every=2)
+    (grid.runs / NAMES[0] / "step-000000001").mkdir(parents=True)
+    listed = trellex("experiment", grid.path, "--list", "--json")
+    assert [row["state"] for row in json.loads(listed.stdout)] == ["waiting", "waiting"]
+    assert trellex("experiment", grid.path, "--list").stdout.count("waiting") == 2
+    failed = trellex("experiment", grid.path, "--no-timing", "--json")
+    assert failed.exit_code == 1
+    assert [row["state"] for row in json.loads(failed.stdout)] == ["failed", "done"]
+    assert f"error: {NAMES[0]}: ended with status 1: FileNotFoundError: " in failed.stderr
+    assert "no checkpoint.json here" in failed.stderr
+    listed = trellex("experiment", grid.path, "--list", "--only", "binary")
+    assert (listed.stdout.count("done"), listed.stdout.count("softmax")) == (1, 0)

@@ -1,0 +1,106 @@
+"""`trellex report` from the outside: its files, the same bytes from every process, its errors."""
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SYNTHETIC = runpy.run_path(str(Path(__file__).parents[1] / "unit" / "report" / "synthetic.py"))
+WITHOUT = """
+import runpy, sys
+
+class Impossible:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Impossible())
+runpy.run_module("trellex.cli", run_name="__main__", alter_sys=True)
+"""
+
+
+def without(missing, *arguments, **environment):
+    """Runs the command in a process of its own in which some modules cannot be imported."""
+    command = [sys.executable, "-c", WITHOUT.format(missing=missing), *map(str, arguments)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"} | environment
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    made = SYNTHETIC["all_results"](methods=("softmax", "hybrid-512-ec", "hybrid-2048-ec"), sentences=40)
+    return SYNTHETIC["save_all"](made[:6], tmp_path_factory.mktemp("experiment") / "results")
+
+
+def test_tells_what_it_wrote(trellex, results, tmp_path):
+    output = tmp_path / "report"
+    result = trellex("report", results, "--output", output)
+    assert result.exit_code == 0
+    assert str(output / "report.md") in result.stdout
+    assert str(output / "index.html") in result.stdout
+    assert "and 16 files of figures" in result.stdout
+
+
+def test_json(trellex, results, tmp_path):
+    told = json.loads(trellex("report", results, "--output", tmp_path, "--json").stdout)
+    assert sorted(told) == sorted(str(path) for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_same_bytes_without_torch_in_another_process_with_other_settings(trellex, results, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert trellex("report", results, "--output", one).exit_code == 0
+    (tmp_path / "matplotlibrc").write_text("font.size: 20\naxes.facecolor: yellow\nxtick.color: red\n")
+    (tmp_path / "copied").mkdir()
+    for number, path in enumerate(sorted(results.iterdir(), reverse=True)):
+        (tmp_path / "copied" / f"{number}.json").write_bytes(path.read_bytes())
+    surroundings = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C", "MATPLOTLIBRC": str(tmp_path)}
+    done = without(("torch",), "report", tmp_path / "copied", "--output", two, **surroundings)
+    assert done.returncode == 0, done.stderr
+    assert contents(one) == contents(two)
+
+
+def test_without_matplotlib_the_extra_is_named(results, tmp_path):
+    done = without(("matplotlib",), "report", results, "--output", tmp_path / "report")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert "pip install 'trellex[report]'" in done.stderr
+    assert not (tmp_path / "report").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (None, None, "no results (*.json); run an experiment"),
+        ("damaged.json", '{"format": "trellex-result", ', "damaged.json: not the result of an experiment"),
+        ("other.json", '{"format": "something"}', "other.json: not the result of an experiment"),
+    ],
+)
+def test_errors_name_the_file_and_leave_nothing(trellex, tmp_path, name, text, message):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    if name:
+        (folder / name).write_text(text)
+    result = trellex("report", folder, "--output", tmp_path / "report")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert not (tmp_path / "report").exists()
+
+
+def test_two_results_of_one_cell(trellex, results, tmp_path):
+    first = sorted(results.iterdir())[0]
+    for name in ("one.json", "two.json"):
+        (tmp_path / name).write_bytes(first.read_bytes())
+    result = trellex("report", tmp_path, "--output", tmp_path / "report")
+    assert result.exit_code == 1
+    assert "two.json" in result.stderr
+    assert "one.json: both are the result of KFTT en-ja hybrid-2048-ec seed 1; remove one of them" in result.stderr

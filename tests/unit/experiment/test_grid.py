@@ -1,0 +1,106 @@
+"""A grid is checked before anything is trained, and its errors name the file or the key and the remedy."""
+
+from pathlib import Path
+
+import pytest
+
+from trellex.experiment.grid import Grid
+from trellex.experiment.runner import Runner, in_timing_order
+from trellex.training.recipe import load_recipe
+
+GRIDS = sorted((Path(__file__).parents[3] / "recipes" / "grids").glob("*.yaml"))
+
+
+class TestCells:
+    def test_a_product_in_the_order_of_the_grid(self, write_grid, corpora, tmp_path):
+        data = [str(corpora["en-ja"]), str(corpora["ja-en"])]
+        heads = ["softmax", {"type": "binary-ec", "loss": "trellis", "decoding": "exact"}]
+        jobs = Grid.load(write_grid({"data": data, "heads": heads, "seeds": [1, 2], "stands_for": "BTEC"})).jobs()
+        assert [job.name for job in jobs] == [
+            f"tiny-{direction}-{head}-seed-{seed}"
+            for direction in ("en-ja", "ja-en")
+            for head in ("softmax", "binary-ec-trellis")
+            for seed in (1, 2)
+        ]
+        last = jobs[-1]
+        assert (last.cell.corpus, last.cell.stands_for, last.cell.direction) == ("Tiny", "BTEC", "ja-en")
+        assert (last.recipe.data, last.recipe.output) == (corpora["ja-en"], tmp_path / "runs" / last.name)
+        assert (last.recipe.head, last.recipe.training.seed, last.recipe.training.max_steps) == (heads[1], 2, 4)
+        assert last.result_file == tmp_path / "results" / f"{last.name}.json"
+
+    def test_two_cells_of_one_name(self, write_grid):
+        path = write_grid({"heads": ["binary", {"type": "binary", "decoding": "paper"}]})
+        with pytest.raises(
+            ValueError,
+            match=r"two cells are called tiny-en-ja-binary-seed-1: binary on .* and \{.*'paper'.*\} on .*; give",
+        ):
+            Grid.load(path).jobs()
+
+    def test_only_some(self, write_grid):
+        grid = Grid.load(write_grid({"heads": ["softmax", "binary", "binary-ec"]}, at_once=8))
+        names = [track.job.cell.head for track in Runner(grid, ["binary-ec", "softmax"]).tracks]
+        assert names == ["softmax", "binary-ec"]
+        assert {track.job.side_by_side for track in Runner(grid).tracks} == {3}
+        assert {track.job.side_by_side for track in Runner(grid, at_once=2).tracks} == {2}
+        with pytest.raises(ValueError, match=r"only: no cell's name has 'sofmax' in it; there are tiny-en-ja-softmax"):
+            Runner(grid, ["sofmax"])
+
+    def test_what_is_compared_is_timed_close_together(self, write_grid, corpora):
+        data = [str(corpora[name]) for name in ("en-ja", "ja-en")]
+        blocks = [Grid.load(write_grid({"data": data, "heads": [head]})).grid[0] for head in ("softmax", "binary")]
+        grid = Grid.load(write_grid()).model_copy(update={"grid": blocks})
+        directions = [track.job.cell.direction for track in Runner(grid).tracks]
+        assert directions == ["en-ja", "ja-en", "en-ja", "ja-en"]
+        timed = [track.job.name for track in in_timing_order(Runner(grid).tracks)]
+        assert timed == [
+            f"tiny-{direction}-{head}-seed-1" for direction in ("en-ja", "ja-en") for head in ("softmax", "binary")
+        ]
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("changed", "message"),
+        [
+            ({"at_onec": 3}, r"grid.yaml: at_onec: unknown key; did you mean 'at_once'\?"),
+            ({"at_once": 0}, r"grid.yaml: at_once: .*greater than or equal to 1"),
+            ({"grid": []}, r"grid.yaml: grid: .*at least 1 item"),
+            ({"block": {"head": ["softmax"]}}, r"grid.yaml: grid.0.head: unknown key; did you mean 'heads'\?"),
+            ({"block": {"heads": []}}, r"grid.yaml: grid.0.heads: .*at least 1 item"),
+            ({"block": {"seeds": [-1]}}, r"grid.yaml: grid.0.seeds.0: .*greater than or equal to 0"),
+        ],
+    )
+    def test_keys(self, write_grid, changed, message):
+        with pytest.raises(ValueError, match=message):
+            Grid.load(write_grid(**changed))
+
+    @pytest.mark.parametrize(
+        ("changed", "message"),
+        [
+            ({"block": {"recipe": "none.yaml"}}, r"none.yaml: there is no such recipe"),
+            ({"block": {"data": ["nowhere"]}}, r"nowhere.*trellex prepare"),
+            ({"block": {"heads": ["softmax", "sofmax"]}}, r"grid.0.heads.1: type: expected softmax.*got 'sofmax'"),
+            ({"block": {"heads": ["hybrid-9999"]}}, r"grid.0.heads.0: type: N = 9999 does not fit a vocabulary"),
+            ({"block": {"heads": [{"type": "binary", "los": "x"}]}}, r"grid.0.heads.0: los: .*did you mean 'loss'"),
+            ({"training": {"validate_every": 9}}, r"recipe.yaml: training.validate_every: is more than max_steps"),
+        ],
+    )
+    def test_what_could_not_be_trained(self, write_grid, changed, message):
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
+            Grid.load(write_grid(**changed)).jobs()
+
+    def test_no_test_split(self, write_grid, corpora):
+        with pytest.raises(ValueError, match=r"no-test: has no test split to score; prepare it with --test-source"):
+            Grid.load(write_grid({"data": [str(corpora["no-test"])]})).jobs()
+
+    def test_no_such_grid(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"grid.yaml: there is no such grid"):
+            Grid.load(tmp_path / "grid.yaml")
+
+
+@pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.stem)
+def test_shipped_grids(path):
+    grid = Grid.load(path)
+    for block in grid.grid:
+        load_recipe(path.parents[2] / block.recipe)
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    assert all("#" in line for line in lines)

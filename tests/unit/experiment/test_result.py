@@ -1,0 +1,87 @@
+"""Results come back as they were written, and what is damaged or of another training is refused by name."""
+
+import pytest
+
+from trellex.experiment.grid import Grid
+from trellex.experiment.job import Job
+from trellex.experiment.result import Result
+
+
+@pytest.fixture
+def job(write_grid, tmp_path):
+    (tmp_path / "results").mkdir()
+    return Grid.load(write_grid({"heads": [{"type": "binary", "decoding": "paper"}]})).jobs()[0]
+
+
+class TestFile:
+    def test_round_trip(self, job, result_of):
+        result_of(job).save(job.result_file)
+        assert Result.load(job.result_file) == result_of(job)
+        assert [path.name for path in job.result_file.parent.iterdir()] == [job.result_file.name]
+
+    @pytest.mark.parametrize("text", ["", "{", "{}", "[1]", '{"format": "trellex-result", "version": 2}', "\xff"])
+    def test_damaged_files_are_named(self, job, text):
+        job.result_file.write_bytes(text.encode("latin-1"))
+        with pytest.raises(
+            ValueError, match=r"seed-1.json: not the result of an experiment \(.*\); run the experiment"
+        ):
+            Result.load(job.result_file)
+
+    def test_cut_short(self, job, result_of):
+        result_of(job).save(job.result_file)
+        job.result_file.write_bytes(job.result_file.read_bytes()[:-20])
+        with pytest.raises(ValueError, match="not the result of an experiment"):
+            job.result()
+
+
+class TestRun:
+    @pytest.fixture
+    def begun(self, job):
+        """The job with a checkpoint."""
+        job.save()
+        (job.run / "step-000000002").mkdir()
+        return job
+
+    def test_may_end_at_another_step(self, begun, write_grid):
+        Grid.load(write_grid({"heads": [begun.cell.head]}, {"max_steps": 9, "patience": 2})).jobs()[0].check_run()
+
+    def test_of_another_recipe(self, begun, write_grid):
+        other = Grid.load(write_grid({"heads": [begun.cell.head]}, {"learning_rate": 0.5})).jobs()[0]
+        with pytest.raises(
+            ValueError, match=r"job.json: made with learning_rate 0.001, but the grid says 0.5; go back"
+        ):
+            other.check_run()
+        (begun.run / "step-000000002").rmdir()
+        other.check_run()  # nothing was trained yet
+
+
+class TestJob:
+    def test_round_trip(self, job):
+        assert Job.load(job.save()) == job
+
+    def test_no_result_yet(self, job):
+        assert job.result() is None
+
+    @pytest.mark.parametrize("training", [{}, {"threads": 3, "save_every": 7}])
+    def test_its_result(self, job, result_of, write_grid, training):
+        result_of(job).save(job.result_file)
+        same = Grid.load(write_grid({"heads": [job.cell.head]}, training)).jobs()[0]
+        assert same.result() == result_of(job)
+
+    @pytest.mark.parametrize(
+        ("block", "training", "message"),
+        [
+            ({"heads": ["binary"]}, {}, r"binary-seed-1.json: made with head .*'paper'.*, but the grid says 'binary'"),
+            ({}, {"learning_rate": 0.5}, r"made with learning_rate 0.001, but the grid says 0.5; go back to that, or"),
+            (
+                {"stands_for": "BTEC"},
+                {},
+                r"made with stands_for None, but the grid says 'BTEC'.* remove this file and ",
+            ),
+        ],
+    )
+    def test_of_another_training(self, job, result_of, write_grid, block, training, message):
+        result_of(job).save(job.result_file)
+        other = Grid.load(write_grid({"heads": [job.cell.head]} | block, training)).jobs()[0]
+        with pytest.raises(ValueError, match=message):
+            other.result()

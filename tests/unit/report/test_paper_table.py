@@ -1,0 +1,146 @@
+"""The numbers of the paper's table: ours and the paper's."""
+
+import pytest
+from synthetic import METHODS, all_results, make_result, save_all
+
+from trellex.report import tables
+from trellex.report.numbers import one_in, signed, significant, spread
+from trellex.report.paper import PAPER
+from trellex.report.study import Study
+from trellex.report.table import best_two
+
+
+def rows(table):
+    """Cells by the name of the row."""
+    return {row[0].text: row[1:] for row in table.rows}
+
+
+def texts(cells):
+    return [cell.text for cell in cells]
+
+
+@pytest.fixture(scope="module")
+def kftt(tmp_path_factory):
+    """All methods in one direction; of ja-en only softmax and binary-ec, without times."""
+    results = [result for result in all_results(sentences=20) if result.cell.corpus == "KFTT"]
+    kept = [x for x in results if x.cell.direction == "en-ja" or x.cell.method in ("softmax", "binary-ec")]
+    for result in kept:
+        if result.cell.direction == "ja-en" or result.cell.method == "hybrid-512":
+            result.timing = None
+    return Study.load(save_all(kept, tmp_path_factory.mktemp("kftt"))).corpora[0]
+
+
+class TestQualityAndSize:
+    def test_a_row(self, kftt):
+        """16 bits of 513 parameters each, where softmax has 65,536 such outputs."""
+        table = tables.quality_and_size(kftt)
+        assert table.headings[:5] == ["method", "BLEU en-ja", "BLEU ja-en", "ASPEC en-ja", "ASPEC ja-en"]
+        everything = 2 * 512 * 65536 + 10_000_000
+        share = f"{(everything + 513 * 16) / (everything + 513 * 65536):.3f}"
+        expected = ["13.78", "–", "13.78", "6.95", "16", "16", "8,208", "1/4,100", "1/4,100", share, "0.698"]
+        assert texts(rows(table)["binary"]) == expected
+
+    def test_all_methods_are_there_in_order(self, kftt):
+        assert list(rows(tables.quality_and_size(kftt))) == list(METHODS)
+
+    def test_softmax_is_its_own_measure(self, kftt):
+        assert texts(rows(tables.quality_and_size(kftt))["softmax"])[4:] == [
+            "–", "65,536", "33,619,968", "1/1", "1/1", "1.000", "1.000",
+        ]  # fmt: skip
+
+    def test_best_and_second(self, kftt):
+        found = rows(tables.quality_and_size(kftt))
+        assert {name: cells[0].emphasis for name, cells in found.items() if cells[0].emphasis} == {
+            "softmax": "bold",
+            "hybrid-2048-ec": "italic",
+        }
+        assert {name: cells[1].emphasis for name, cells in found.items() if cells[1].emphasis} == {
+            "softmax": "bold",
+            "binary-ec": "italic",
+        }
+
+    def test_one_seed_is_told(self, kftt):
+        assert "(one seed)" in tables.quality_and_size(kftt).caption
+
+    def test_several_seeds(self, tmp_path):
+        results = [make_result(sentences=9), make_result(seed=2, sentences=9), make_result(head="binary", sentences=9)]
+        for result, bleu in zip(results, (30.0, 31.0, 12.5), strict=True):
+            result.averaged_test_bleu = bleu
+        table = tables.quality_and_size(Study.load(save_all(results, tmp_path)).corpora[0])
+        assert "(1 to 2 seeds)" in table.caption
+        assert rows(table)["softmax"][0].text == "30.50 ± 0.50"
+        assert rows(table)["binary"][0].text == "12.50"
+
+    def test_without_a_place_in_the_paper_there_are_no_paper_columns(self, tmp_path):
+        results = [make_result(sentences=9), make_result(head="binary", sentences=9)]
+        for result in results:
+            result.cell.stands_for = None
+        corpus = Study.load(save_all(results, tmp_path)).corpora[0]
+        for table in (tables.quality_and_size(corpus), tables.time(corpus)):
+            assert not any("paper" in heading or "ASPEC" in heading for heading in table.headings)
+            assert not any("paper's" in note for note in table.notes)
+
+    def test_variants_have_no_paper_figures(self, tmp_path):
+        trellis = make_result(head={"type": "binary", "loss": "trellis"}, sentences=9)
+        table = tables.quality_and_size(Study.load(save_all([make_result(sentences=9), trellis], tmp_path)).corpora[0])
+        cells = texts(rows(table)["binary (trellis)"])
+        assert [cells[1], cells[6], cells[8]] == ["–", "–", "–"]
+
+
+class TestTime:
+    def test_a_row(self, kftt):
+        """Ours by the formulas of the synthetic timing; the paper's 712.0 of 1026, 121.6 of 78.75, 2539 of 164.0 ms."""
+        train, gpu, cpu = 20 + 44 / 2000, 15 + 44 / 10000, 12 + 44 / 200
+        softmax_train, softmax_gpu, softmax_cpu = 20 + 65536 / 2000, 15 + 65536 / 10000, 12 + 65536 / 200
+        assert texts(rows(tables.time(kftt))["binary-ec"]) == [
+            f"{train:.1f}", f"{train / softmax_train:.3f} ×", "0.694 ×",
+            f"{gpu:.1f}", f"{softmax_gpu / gpu:.2f} ×", "1.54 ×",
+            f"{cpu:.1f}", f"{softmax_cpu / cpu:.1f} ×", "15.5 ×",
+        ]  # fmt: skip
+
+    def test_what_was_not_timed(self, kftt):
+        assert texts(rows(tables.time(kftt))["hybrid-512"]) == [
+            "–", "–", "0.822 ×", "–", "–", "1.50 ×", "–", "–", "19.9 ×",
+        ]  # fmt: skip
+
+    def test_without_a_gpu(self, tmp_path):
+        result = make_result(sentences=9)
+        result.timing.gpu_sentence = result.timing.gpu = None
+        cells = texts(rows(tables.time(Study.load(save_all([result], tmp_path)).corpora[0]))["softmax"])
+        assert cells[3:5] == ["–", "–"]
+        assert cells[6] == "340"
+
+    def test_nothing_was_timed(self, tmp_path):
+        corpus = Study.load(save_all([make_result(sentences=9, timing=None)], tmp_path)).corpora[0]
+        assert tables.time(corpus) is None
+
+
+class TestPaper:
+    def test_ratios_follow_from_its_sizes(self):
+        """#out as printed in the paper, from which its ratios of parameters can be computed."""
+        outputs = {
+            "ASPEC": (65536, 16, 528, 2064, 44, 556, 2092),
+            "BTEC": (25000, 15, 527, 2063, 42, 554, 2090),
+        }
+        for corpus, methods in PAPER.items():
+            assert tuple(methods) == METHODS
+            for row, own in zip(methods.values(), outputs[corpus], strict=True):
+                assert row.output_ratio == pytest.approx(outputs[corpus][0] / own, rel=0.004)
+
+
+class TestNumbers:
+    def test_best_two_as_printed(self):
+        assert best_two([1.0, 3.001, None, 2.0, 3.004]) == ["", "bold", "", "italic", "bold"]
+        assert best_two([1.0, None]) == ["", ""]
+
+    def test_written(self):
+        assert [significant(value) for value in (1234.5, 12.34, 0.1234, 0, None)] == [
+            "1,234",
+            "12.3",
+            "0.123",
+            "0.00",
+            "–",
+        ]
+        assert [one_in(value) for value in (4096, 31.84, 1, None)] == ["1/4,100", "1/31.8", "1/1", "–"]
+        assert [signed(value) for value in (1.234, -1.236, -0.001)] == ["+1.23", "−1.24", "+0.00"]
+        assert [spread(values) for values in ([], [2], [1, 2, 4])] == ["–", "2.00", "2.33 ± 1.50"]

@@ -75,6 +75,12 @@ class Spelling:
         log_probs = self.mixed(scores - normaliser[:, None], log_weights[:, None])
         return best_of(library.where(repeated, -float("inf"), log_probs), words, k)
 
+    def best(self, logits: Array, log_weights: Array) -> Array:
+        """The first of the words that `topk` gives; of a single part it needs no normaliser. -> words [T]"""
+        if logits.shape[1] > 1:
+            return self.topk(logits, log_weights, 1)[0][:, 0]
+        return self.code.words(self.ecc.topk(logits[:, 0], 1, size=self.restriction)[0][:, 0])
+
     def decode(self, logits: Array) -> Array:
         """The paper's decoding: the best of all bit arrays, −1 if it belongs to no word. logits [T, L] -> words [T]"""
         return self.code.ids(self.ecc.decode(sigmoid(logits)))

@@ -35,9 +35,12 @@ class BinaryHead(Head):
 
     def _topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
         if self.bits.decoding == "paper" and k == 1:
-            words = self.bits.decode(h).clamp(min=UNK)
+            words = self._best(h)
             return words[:, None], self.bits.log_prob(h, words)[:, None]
         return self.bits.topk(h, k)
+
+    def _best(self, h: Tensor) -> Tensor:
+        return self.bits.best(h).clamp(min=UNK)
 
     def _sample(self, h: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
         return self.bits.sample(h, temperature, generator)

@@ -120,9 +120,14 @@ class BitLayer(nn.Module):
         words, log_probs = self.spelling.topk(logits.double(), log_weights, k)
         return words, log_probs.to(logits.dtype)
 
-    def decode(self, h: Tensor) -> Tensor:
-        """The paper's decoding: the best of all bit arrays, −1 if it belongs to no word. h [T, H] -> words [T]"""
-        return self.spelling.decode(self.outputs(h)[0][:, 0].double())
+    def best(self, h: Tensor) -> Tensor:
+        """The best word, without its probability. In the paper's decoding it is the one of the best of all bit arrays,
+        and −1 if that belongs to no word. h [T, H] -> words [T]
+        """
+        logits, log_weights = self._exact_outputs(h)
+        if self.decoding == "paper":
+            return self.spelling.decode(logits[:, 0])
+        return self.spelling.best(logits, log_weights)
 
     def sample(self, h: Tensor, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
         """A word drawn for every row. h [T, H] -> words [T]

@@ -87,16 +87,30 @@ class HybridHead(Head):
         return frequent + self.bits.log_prob(h, rare_word).where(rare, 0.0)
 
     def _topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        log_softmax = self._log_softmax(h)
         if self.bits.decoding == "paper" and k == 1:
-            place = log_softmax.argmax(-1)
-            words = self._to_vocabulary(self.bits.decode(h)).clamp(min=UNK).where(place == self.other, place)
-            return words[:, None], self._joined(log_softmax, h, words)[:, None]
+            words = self._best(h)
+            return words[:, None], self._log_prob(h, words)[:, None]
+        log_softmax = self._log_softmax(h)
         rare_words, rare_log_probs = self.bits.topk(h, k)
         frequent_words = torch.arange(self.other, device=h.device).expand(len(h), -1)
         words = torch.cat([frequent_words, self._to_vocabulary(rare_words)], -1)
         scores = torch.cat([log_softmax[:, : self.other], log_softmax[:, self.other :] + rare_log_probs], -1)
         return best_of(scores, words, k)
+
+    def _best(self, h: Tensor) -> Tensor:
+        """Bits are read only where they matter: where OTHER is above the frequent words, for no rare word can be."""
+        logits = self.softmax(h)
+        logit, words = logits[:, : self.other].max(-1)
+        rows = (logits[:, self.other] > logit).nonzero()[:, 0]
+        if len(rows) == 0:
+            return words
+        if self.bits.decoding == "paper":
+            words[rows] = self._to_vocabulary(self.bits.best(h[rows])).clamp(min=UNK)
+            return words
+        rare_words, rare_log_probs = self.bits.topk(h[rows], 1)
+        is_better = logits[rows, self.other] + rare_log_probs[:, 0] > logit[rows]
+        words[rows] = self._to_vocabulary(rare_words[:, 0]).where(is_better, words[rows])
+        return words
 
     def _to_vocabulary(self, rare_words: Tensor) -> Tensor:
         """From the bits' numbering to that of the vocabulary; −1 stays."""

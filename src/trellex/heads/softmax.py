@@ -30,6 +30,9 @@ class SoftmaxHead(Head):
         every = torch.arange(self.vocab_size, device=h.device).expand_as(log_probs)
         return best_of(log_probs, every, k)
 
+    def _best(self, h: Tensor) -> Tensor:
+        return self.linear(h).argmax(-1)
+
     def _sample(self, h: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
         probs = (at_least_single(self.linear(h)) / temperature).softmax(-1)
         return torch.multinomial(probs, 1, generator=generator)[:, 0]

@@ -105,7 +105,7 @@ class TranslationModel(nn.Module):
 
     def best(self, state: SearchState) -> NDArray[np.int64]:
         """The best next word of every row. -> [N]"""
-        return self.topk(state, 1)[0][:, 0]
+        return self.head.best(state.hidden).cpu().numpy()
 
     def topk(self, state: SearchState, k: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """The k best next words of every row. -> words, log_probs [N, k]"""

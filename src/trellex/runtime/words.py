@@ -95,7 +95,7 @@ class BitWords:
 
     def best(self, output: Output) -> Ints:
         if self.mixtures > 1:
-            return self._to_vocabulary(self.spelling.topk(*self._outputs(output), 1)[0][:, 0])
+            return self._to_vocabulary(self.spelling.best(*self._outputs(output)))
         if self.is_paper:
             logits = self._logits(self._inputs(output))
             return np.maximum(self._to_vocabulary(self.spelling.decode(logits)), UNK)

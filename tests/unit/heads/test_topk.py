@@ -53,6 +53,12 @@ class TestExact:
                 assert np.array_equal(words, expected_words), spec
                 np.testing.assert_allclose(best.detach(), expected_best, rtol=1e-9, atol=1e-12)
 
+    @pytest.mark.parametrize("spec", SINGLE + LAYERED + OTHER_CODES + MIXED, ids=name_of)
+    def test_best_is_the_first(self, spec):
+        head, h = random_head(spec, 50), 2 * hidden_states(300)
+        assert torch.equal(head.best(h), head.topk(h, 1)[0][:, 0])
+        assert torch.equal(head.best(h.view(20, 15, -1)), head.best(h).view(20, 15))
+
     def test_is_the_default(self):
         head, h = spell(random_head("binary-ec", 50), 63), hidden_states(1)
         assert head.topk(h, 1)[0].item() == all_log_probs(head, h).argmax() != UNK

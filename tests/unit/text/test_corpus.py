@@ -80,6 +80,19 @@ class TestPrepare:
         assert dev.target_tokens == [["A", "new", "word"], [], ["B"]]
         assert len(corpus.split("test")) == 1
 
+    def test_many_pairs_at_once(self, build, folder):
+        prepare(build(), folder)
+        corpus = Corpus.open(folder)
+        train, dev = corpus.split("train"), corpus.split("dev")
+        for found, expected in (
+            (train.sources(np.array([2, 0, 0])), ([3, 6, 3, 4, 5, 3, 4, 5], [2, 3, 3])),
+            (train.targets(np.array([1])), ([4, UNK], [2])),
+            (dev.sources(np.array([1, 2, 1])), ([5], [0, 1, 0])),
+            (dev.sources(np.array([], int)), ([], [])),
+        ):
+            assert (found[0].tolist(), found[1].tolist()) == expected
+            assert {ids.dtype for ids in found} == {np.dtype(np.int64)}
+
     def test_manifest(self, build, folder):
         settings = build()
         prepare(settings, folder)

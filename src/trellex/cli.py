@@ -23,7 +23,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     help="Translate with an output layer that costs O(log V): prepare a corpus, train, translate, score, evaluate; "
-    "export for CPUs.",
+    "export for CPUs; train whole grids and report them.",
     epilog="Start with: python -m trellex.phrasebook phrases && trellex prepare --help",
 )
 stderr = Console(stderr=True)

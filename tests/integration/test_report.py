@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib import image
+
+from trellex.report.page import write_report
 
 SYNTHETIC = runpy.run_path(str(Path(__file__).parents[1] / "unit" / "report" / "synthetic.py"))
 WITHOUT = """
@@ -104,3 +108,36 @@ def test_two_results_of_one_cell(trellex, results, tmp_path):
     assert result.exit_code == 1
     assert "two.json" in result.stderr
     assert "one.json: both are the result of KFTT en-ja hybrid-2048-ec seed 1; remove one of them" in result.stderr
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory):
+    """The report of the documentation's results, made anew."""
+    output = tmp_path_factory.mktemp("report")
+    write_report(DOCS / "results" / "cells", output)
+    return output
+
+
+class TestCommittedResults:
+    """What the documentation shows is what its results give."""
+
+    def test_tables_and_pages(self, committed):
+        for name in ("report.md", "index.html"):
+            assert (committed / name).read_bytes() == (DOCS / "results" / name).read_bytes(), name
+
+    def test_figures(self, committed):
+        ours, theirs = (sorted((folder / "figures").iterdir()) for folder in (committed, DOCS / "results"))
+        assert [path.name for path in ours] == [path.name for path in theirs]
+        for one, other in zip(ours, theirs, strict=True):
+            if one.suffix == ".svg":
+                assert one.read_bytes() == other.read_bytes(), one.name
+            else:  # pixels, for what compresses them may differ
+                assert np.array_equal(image.imread(one), image.imread(other)), one.name
+
+    def test_every_row_of_the_page_is_one_of_the_report(self, committed):
+        rows = [line for line in (DOCS / "results.md").read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
+        assert len(rows) > 40
+        assert set(rows) <= set((committed / "report.md").read_text(encoding="utf-8").splitlines())

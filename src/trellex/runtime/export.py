@@ -12,8 +12,8 @@ import onnx
 from trellex.heads import BinaryHead, Head, HybridHead, SoftmaxHead
 from trellex.nmt import TranslationModel
 from trellex.runtime.folder import HeadFacts, RuntimeManifest, new_folder, seal
-from trellex.runtime.graphs import GATES, Linear, Weights, decoder_graph, encoder_graph, gates_of_words, softmax_graph
-from trellex.runtime.vectors import RoundedVectors, Vectors
+from trellex.runtime.graphs import Linear, Weights, decoder_graph, encoder_graph, gates_of_words, softmax_graph
+from trellex.runtime.vectors import GATES, GateVectors, Vectors
 from trellex.translator import Translator
 
 PRECISIONS = ("fp32", "int8")
@@ -48,7 +48,8 @@ def export(translator: Translator, folder: Path, precision: str = "int8") -> Non
         translator.target_vocabulary.save(new / "vocab.target.txt")
         Vectors.save(new / "source.vectors.npy", weights["encoder.embedding.weight"], is_int8)
         if is_int8:
-            RoundedVectors.save(new / "target.vectors.npy", gates_of_words(weights), GATES)
+            sizes = len(translator.target_vocabulary), GATES * manifest.hidden_size
+            GateVectors.save(new / "target.vectors.npy", gates_of_words(weights), *sizes)
         else:
             Vectors.save(new / "target.vectors.npy", weights["decoder.embedding.weight"], is_half=False)
         _save(new / "encoder", is_int8, lambda arithmetic: encoder_graph(weights, arithmetic))

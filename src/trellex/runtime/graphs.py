@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ Linear = tuple[NDArray[np.float32], NDArray[np.float32]]  # weight [O, I] and bi
 OPSET = 17
 IR_VERSION = 8  # what onnxruntime has read since 1.14
 MICROSOFT = "com.microsoft"
-GATES = 4  # of an LSTM
+BLOCK = 8192  # words whose gates are computed at a time, for those of a large vocabulary would fill the memory
 ZERO = 128  # the unsigned byte that stands for 0
 MAX_BYTES = 1 << 31  # of one weight: protobuf counts no further
 
@@ -148,10 +148,11 @@ def decoder_gates(weights: Weights) -> Gates:
     return Gates(of_inputs[order, :width], of_inputs[order, width:], of_h[order], bias[order])
 
 
-def gates_of_words(weights: Weights) -> NDArray[np.float32]:
-    """What each target word adds to the gates of the decoder's LSTM, with its bias. -> [V, 4H]"""
-    gates = decoder_gates(weights)
-    return weights["decoder.embedding.weight"] @ gates.of_words.T + gates.bias
+def gates_of_words(weights: Weights) -> Iterator[NDArray[np.float32]]:
+    """What each target word adds to the gates of the decoder's LSTM, with its bias: some words [.., 4H] at a time."""
+    gates, vectors = decoder_gates(weights), weights["decoder.embedding.weight"]
+    for start in range(0, len(vectors), BLOCK):
+        yield vectors[start : start + BLOCK] @ gates.of_words.T + gates.bias
 
 
 def decoder_graph(

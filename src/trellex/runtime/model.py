@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trellex.runtime.folder import RuntimeManifest
 from trellex.runtime.session import Session
-from trellex.runtime.vectors import RoundedVectors, Vectors
+from trellex.runtime.vectors import GateVectors, Vectors
 from trellex.runtime.words import Output, load_words
 from trellex.text.batches import pad
 from trellex.text.vocabulary import BOS, EOS
@@ -65,9 +65,7 @@ class RuntimeModel:
         self.decoder = Session(folder, "decoder", threads).check(words=None, output=size, **states, **fed, **logits)
         self.source_vectors = Vectors.load(folder / "source.vectors.npy", source_size, self.encoder.width("embedded"))
         of_target = folder / "target.vectors.npy", target_size, self.decoder.width("words")
-        self.target_vectors = (
-            RoundedVectors.load(*of_target, parts=4) if manifest.precision == "int8" else Vectors.load(*of_target)
-        )
+        self.target_vectors = GateVectors.load(*of_target) if manifest.precision == "int8" else Vectors.load(*of_target)
         self.outputs = ["next_recurrent", "next_c", "output", *logits]
         self.words = load_words(manifest.head, folder, size, threads)
         self.input_feeding = manifest.input_feeding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.runtime.folder import load_array
+
+GATES = 4  # of an LSTM: in, forget, out, new
 
 Words = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -39,34 +42,40 @@ class Vectors:
         np.save(path, np.ascontiguousarray(table, np.float16 if is_half else np.float32))
 
 
-class RoundedVectors:
-    """A table of word vectors in 8 bits, mapped from a file; every part of a vector has a scale of its own.
+class GateVectors:
+    """What each word adds to the gates of an LSTM, in 8 bits, mapped from a file; every gate has a scale of its own.
 
     Args:
-        table: [V, P, E / P]
-        scales: [V, P, 1]
+        table: [V, 4, H]
+        scales: [V, 4, 1]
     """
 
     def __init__(self, table: NDArray[np.int8], scales: Floats) -> None:
-        self.table, self.scales, self.width = table, scales, table.shape[1] * table.shape[2]
+        self.table, self.scales, self.width = table, scales, GATES * table.shape[2]
 
     def __call__(self, words: Words) -> Floats:
-        """words [..] -> vectors [.., E]"""
+        """words [..] -> [.., 4H]"""
         return (self.table[words] * self.scales[words]).reshape(*words.shape, self.width)
 
     @classmethod
-    def load(cls, path: Path, vocab_size: int, width: int, parts: int) -> RoundedVectors:
+    def load(cls, path: Path, vocab_size: int, width: int) -> GateVectors:
         """The table that `save` wrote. Raises ValueError if it is not one of so many words and numbers."""
-        table = _mapped(path, (vocab_size, parts, width // parts), np.int8)
-        return cls(table, _mapped(_scales(path), (vocab_size, parts, 1), np.float32))
+        table = _mapped(path, (vocab_size, GATES, width // GATES), np.int8)
+        return cls(table, _mapped(_scales(path), (vocab_size, GATES, 1), np.float32))
 
     @staticmethod
-    def save(path: Path, table: Floats, parts: int) -> None:
-        """Round and write a table [V, E], and its scales beside it."""
-        divided = table.reshape(len(table), parts, -1)
-        scales = np.maximum(np.abs(divided).max(-1, keepdims=True), np.finfo(np.float32).tiny) / 127
-        np.save(path, np.rint(divided / scales).astype(np.int8))
-        np.save(_scales(path), scales)
+    def save(path: Path, blocks: Iterable[Floats], vocab_size: int, width: int) -> None:
+        """Round and write a table, given as some words' gates [.., 4H] after the other, and its scales beside it."""
+        table = np.lib.format.open_memmap(path, "w+", np.int8, (vocab_size, GATES, width // GATES))
+        scales = np.lib.format.open_memmap(_scales(path), "w+", np.float32, (vocab_size, GATES, 1))
+        start = 0
+        for block in blocks:
+            gates, rows = block.reshape(len(block), GATES, -1), slice(start, start + len(block))
+            scales[rows] = np.maximum(np.abs(gates).max(-1, keepdims=True), np.finfo(np.float32).tiny) / 127
+            table[rows] = np.rint(gates / scales[rows])
+            start += len(block)
+        table.flush()
+        scales.flush()
 
 
 def _scales(path: Path) -> Path:

@@ -19,7 +19,7 @@ from trellex.runtime.loading import load_export
 HEAD = {"type": "hybrid-9-ec", "mixtures": 3, "hidden_layer": 12}
 NAMES = [
     *("encoder.onnx", "encoder.weights", "decoder.onnx", "decoder.weights"),
-    *("source.vectors.npy", "target.vectors.npy", "vocab.source.txt", "vocab.target.txt"),
+    *("source.vectors.npy", "target.vectors.npy", "target.vectors.scales.npy", "vocab.source.txt", "vocab.target.txt"),
     *(f"bits.{layer}.{part}.npy" for layer in ("hidden", "linear", "weights") for part in ("weight", "bias")),
 ]
 ARRAYS = [name for name in NAMES if name.endswith(".npy")]

@@ -1,0 +1,44 @@
+"""Tables of word vectors on disk."""
+
+import numpy as np
+import pytest
+
+from trellex.runtime.vectors import GateVectors, Vectors
+
+WORDS = np.array([[0, 6], [3, 3]])
+
+
+@pytest.mark.parametrize("is_half", [False, True])
+def test_vectors(tmp_path, is_half):
+    table = np.random.default_rng(0).normal(size=(7, 5)).astype(np.float32)
+    Vectors.save(tmp_path / "table.npy", table, is_half)
+    found = Vectors.load(tmp_path / "table.npy", 7, 5)(WORDS)
+    assert found.dtype == np.float32
+    assert np.array_equal(found, table.astype(np.float16 if is_half else np.float32)[WORDS])
+
+
+class TestGates:
+    @pytest.fixture
+    def table(self):
+        """Gates of very different sizes, one of them all 0."""
+        table = np.random.default_rng(0).normal(size=(7, 4, 3)) * np.array([1e-4, 1, 30, 1e3])[:, None]
+        table[3, 1] = 0
+        return table.reshape(7, 12).astype(np.float32)
+
+    def test_each_is_rounded_by_its_own_scale(self, tmp_path, table):
+        GateVectors.save(tmp_path / "gates.npy", [table[:2], table[2:3], table[3:]], 7, 12)
+        found = GateVectors.load(tmp_path / "gates.npy", 7, 12)(WORDS)
+        assert found.shape == (2, 2, 12)
+        assert found.dtype == np.float32
+        exact = table[WORDS].reshape(2, 2, 4, 3)
+        step = np.abs(exact).max(-1, keepdims=True) / 127
+        assert (np.abs(found.reshape(exact.shape) - exact) <= 0.501 * step).all()
+
+    def test_a_table_of_other_sizes_is_refused(self, tmp_path, table):
+        GateVectors.save(tmp_path / "gates.npy", [table], 7, 12)
+        for sizes in ((8, 12), (7, 16)):
+            with pytest.raises(ValueError, match=r"gates.npy: not an array of .* int8; export the model again"):
+                GateVectors.load(tmp_path / "gates.npy", *sizes)
+        np.save(tmp_path / "gates.scales.npy", np.ones((7, 4), np.float32))
+        with pytest.raises(ValueError, match=r"gates.scales.npy: not an array of 7 × 4 × 1 float32"):
+            GateVectors.load(tmp_path / "gates.npy", 7, 12)

@@ -19,7 +19,7 @@ from trellex.runtime.loading import load_export
 HEAD = {"type": "hybrid-9-ec", "mixtures": 3, "hidden_layer": 12}
 NAMES = [
     *("encoder.onnx", "encoder.weights", "decoder.onnx", "decoder.weights"),
-    *("source.vectors.npy", "target.vectors.npy", "target.vectors.scales.npy", "vocab.source.txt", "vocab.target.txt"),
+    *("source.vectors.npy", "target.vectors.npy", "vocab.source.txt", "vocab.target.txt"),
     *(f"bits.{layer}.{part}.npy" for layer in ("hidden", "linear", "weights") for part in ("weight", "bias")),
 ]
 ARRAYS = [name for name in NAMES if name.endswith(".npy")]
@@ -60,6 +60,11 @@ def assert_refused(folder, *parts):
 
 
 class TestFiles:
+    def test_scales_of_8_bits_are_missing(self, both, tmp_path):
+        folder = shutil.copytree(both(HEAD, "int8")[2], tmp_path / "export")
+        (folder / "target.vectors.scales.npy").unlink()
+        assert_refused(folder, folder / "target.vectors.scales.npy", "missing")
+
     def test_are_listed(self, folder):
         listed = RuntimeManifest.load(folder).files
         assert set(listed) == {path.name for path in folder.iterdir()} - {MANIFEST}

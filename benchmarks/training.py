@@ -32,7 +32,8 @@ class Contender:
     """An output layer in training.
 
     Attributes:
-        seconds: of every round
+        seconds: of a step in every round
+        speeds: target tokens a second in every round
         peak_memory: bytes of the GPU, of this output layer's model and steps alone
     """
 
@@ -42,8 +43,15 @@ class Contender:
         self.trainer = Trainer(recipe, Display("", quiet=True))
         self.trainer.model.train()
         batches = self.trainer.epoch(0)
+        if len(batches) <= WARM_UP:
+            tokens = recipe.training.batch_tokens
+            raise SystemExit(
+                f"{recipe.data}: has only {len(batches)} batches of {tokens} tokens; give --batch-tokens less"
+            )
         self._warm_up, self._batches = batches[:WARM_UP], batches[WARM_UP:]
         self.seconds: list[float] = []
+        self.speeds: list[float] = []
+        self.tokens = 0.0  # of a step, in the mean of the last round
         self._run(self._warm_up)
         self._own = self._allocated() - before
         self.peak_memory = 0
@@ -51,20 +59,17 @@ class Contender:
     def round(self, number: int, steps: int) -> None:
         """Train on the batches of a round."""
         first = number * steps % max(1, len(self._batches) - steps + 1)
-        self.rows = self._batches[first : first + steps]
+        batches = self._batches[first : first + steps]
         others = self._allocated() - self._own
         if self.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
         begin = time.perf_counter()
-        self._run(self.rows)
-        self.seconds.append((time.perf_counter() - begin) / len(self.rows))
+        self._run(batches)
+        self.seconds.append((time.perf_counter() - begin) / len(batches))
+        self.tokens = sum(map(self.trainer.tokens_of, batches)) / len(batches)
+        self.speeds.append(self.tokens / self.seconds[-1])
         if self.device == "cuda":
             self.peak_memory = max(self.peak_memory, torch.cuda.max_memory_allocated() - others)
-
-    @property
-    def tokens(self) -> float:
-        """Target tokens of a step, in the mean of the last round."""
-        return sum(map(self.trainer.tokens_of, self.rows)) / len(self.rows)
 
     def _run(self, batches: list[Any]) -> None:
         for rows in batches:
@@ -95,7 +100,7 @@ def measure(arguments: argparse.Namespace, batch_tokens: int, output: Path) -> l
             "batch tokens": batch_tokens,
             "precision": precision,
             "tokens a step": contender.tokens,
-            "tokens/s": contender.tokens / median(contender.seconds),
+            "tokens/s": median(contender.speeds),
             "ms a step": 1000 * median(contender.seconds),
             "of the first": median(mine / its for mine, its in zip(contender.seconds, first.seconds, strict=True)),
             "peak GiB": contender.peak_memory / 2**30 or None,

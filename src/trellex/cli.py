@@ -187,9 +187,11 @@ def experiment(
 ) -> None:
     """Train a grid of output layers, corpora and seeds, several at a time, and write a result file a cell.
 
-    Every cell is trained by its recipe in a process of its own, scored on the test set with its best checkpoint and, in
-    the end, timed alone. Cells with a result are left as they are, and interrupted ones go on where they were when the
-    same command is given again. A cell that fails stops no other; the log of each is in the folder of its run.
+    Every cell is trained by its recipe in a process of its own, then scored on
+    the test set with its best checkpoint and, in the end, timed alone.
+    Cells with a result are left as they are, and interrupted ones go on where
+    they were when the same command is given again.
+    A cell that fails stops no other; its log is in the folder of its run.
     """
     with _errors_explained():
         from trellex.experiment.board import table

@@ -4,23 +4,34 @@ import importlib.util
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from trellex.text import PrepareSettings, prepare
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "heads.py"
 CPU_SCRIPT = SCRIPT.with_name("cpu")
+TRAINING_SCRIPT = SCRIPT.with_name("training.py")
 
 
-@pytest.fixture(scope="module")
-def heads():
-    spec = importlib.util.spec_from_file_location("benchmark_heads", SCRIPT)
+@contextmanager
+def imported(path):
+    spec = importlib.util.spec_from_file_location(f"benchmark_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     yield module
     del sys.modules[spec.name]
+
+
+@pytest.fixture(scope="module")
+def heads():
+    with imported(SCRIPT) as module:
+        yield module
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -49,6 +60,46 @@ def test_the_largest_tensor_of_a_code_head_is_its_weights_gradient(heads):
     assert largest.largest == 52 * 512
     assert largest.largest_other < (1 << 20) / 500
     assert largest.python_bytes < 1 << 20
+
+
+def test_tokens_of_a_round_are_divided_by_its_own_time(monkeypatch):
+    """Batches of 10 and of 30 tokens at 10 tokens a second: the rounds differ, their speed does not."""
+    now = [0.0]
+
+    def train_on(tokens):
+        now[0] += tokens / 10
+
+    with imported(TRAINING_SCRIPT) as training:
+        monkeypatch.setattr(training.time, "perf_counter", lambda: now[0])
+        trainer = SimpleNamespace(
+            model=torch.nn.Identity(),
+            epoch=lambda _: [1] * training.WARM_UP + [10, 10, 30, 30, 30],
+            train_on=train_on,
+            tokens_of=lambda tokens: tokens,
+        )
+        monkeypatch.setattr(training, "Trainer", lambda *_: trainer)
+        recipe = training.Recipe(data="data", output="run", training={"device": "cpu"})
+        contender = training.Contender(recipe)
+        for number in range(2):
+            contender.round(number, 2)
+    assert contender.seconds == pytest.approx([1, 3])
+    assert contender.speeds == pytest.approx([10, 10])
+
+
+def test_training_of_output_layers_is_timed(tmp_path):
+    texts = {}
+    for key in ("train_source", "train_target", "dev_source", "dev_target"):
+        texts[key] = tmp_path / key
+        texts[key].write_text("".join(f"w{row % 17} w{row}\n" for row in range(40)))
+    languages = {"source_language": "en", "target_language": "ja"}
+    tokenizers = {"source_tokenizer": "whitespace", "target_tokenizer": "whitespace"}
+    prepare(PrepareSettings(**texts, **languages, **tokenizers), tmp_path / "data")
+    options = ["--batch-tokens", "8", "--size", "8", "--steps", "2", "--rounds", "2", "--json", tmp_path / "rows.json"]
+    command = [sys.executable, TRAINING_SCRIPT, tmp_path / "data", "--head", "softmax", "--head", "binary-ec", *options]
+    subprocess.run(list(map(str, command)), check=True)
+    first, second = json.loads((tmp_path / "rows.json").read_text())["rows"]
+    assert (first["head"], second["head"], first["of the first"]) == ("softmax", "binary-ec", 1)
+    assert min(first["tokens/s"], second["tokens/s"], first["tokens a step"]) > 0
 
 
 @pytest.mark.slow

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from trellex.evaluation import text_bleu, token_bleu
 from trellex.evaluation.bands import rarest_ranks, word_bands
 from trellex.evaluation.bit_errors import bit_errors
@@ -15,20 +13,18 @@ from trellex.experiment.machine import device_name, versions
 from trellex.experiment.metrics import Metrics
 from trellex.experiment.result import BitErrors, Evaluation, Result, Score, Size, Training, WordBand
 from trellex.nmt import TranslationModel
-from trellex.search import SearchSettings, in_batches
-from trellex.text.corpus import Corpus, ParallelIds
+from trellex.search import SearchSettings
+from trellex.text.corpus import Corpus
 from trellex.text.manifest import TextSettings
 from trellex.text.tokenizers import Tokenizer, build_tokenizer
-from trellex.text.vocabulary import Vocabulary
 from trellex.training import checkpoint
 from trellex.training.display import Display
 from trellex.training.loading import load_model
 from trellex.training.tally import Sums
 from trellex.training.trainer import Trainer
-from trellex.training.validation import averaged_test_bleu, best_evaluation
+from trellex.training.validation import GREEDY, averaged_test_bleu, best_evaluation, translate_split
 
-SEARCHES = {"greedy": SearchSettings(), "beam 5": SearchSettings(beam=5)}
-BATCH_TOKENS = 8192  # hypotheses × source words side by side, as many as validation takes
+SEARCHES = {"greedy": GREEDY, "beam 5": SearchSettings(beam=5)}
 
 
 def train(job: Job) -> bool:
@@ -45,7 +41,7 @@ def score(job: Job) -> None:
     corpus = Corpus.open(job.recipe.data)
     test, vocabulary = corpus.split("test"), corpus.target_vocabulary
     references = test.target_tokens
-    translations = {name: _translate(loaded.model, test, vocabulary, how) for name, how in SEARCHES.items()}
+    translations = {name: translate_split(loaded.model, test, vocabulary, how) for name, how in SEARCHES.items()}
     metrics = Metrics.read(job.run)
     evaluations, averaged = metrics.evaluations, averaged_test_bleu(metrics.evaluations)
     assert averaged is not None  # there is a test split
@@ -70,18 +66,6 @@ def score(job: Job) -> None:
         bit_errors=errors and BitErrors.model_validate(errors._asdict()),
         timing=None,
     ).save(job.result_file)
-
-
-def _translate(
-    model: TranslationModel, split: ParallelIds, vocabulary: Vocabulary, how: SearchSettings
-) -> list[list[str]]:
-    """The tokens of the best translations, in the order of the split; those of an empty source are none."""
-    sources, random = [split.source(row) for row in range(len(split))], np.random.default_rng()
-    with model.inference():
-        found = in_batches(
-            lambda batch: how.search(model, batch, random, scores=False), BATCH_TOKENS // how.beam, sources
-        )
-    return [vocabulary.tokens(np.array(best[0].words if best else [], np.int64)) for best in found]
 
 
 def _score(translations: Sequence[list[str]], references: Sequence[list[str]], text: TextSettings) -> Score:

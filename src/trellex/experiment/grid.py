@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from trellex.experiment.job import Job
 from trellex.experiment.result import Cell
 from trellex.text.corpus import Corpus
-from trellex.training.processes import choose_device
 from trellex.training.recipe import Recipe, load_recipe, read_yaml, validate
 from trellex.training.trainer import build_model
 
@@ -50,7 +49,7 @@ class Grid(BaseModel):
         return validate(cls, read_yaml(path, "grid"), path)
 
     def jobs(self) -> list[Job]:
-        """All cells in the order of the grid. Raises ValueError if any of them could not be trained."""
+        """All cells in the order of the grid. Raises ValueError if any of them could not be trained on any machine."""
         jobs: dict[str, Job] = {}
         for job in (job for place, block in enumerate(self.grid) for job in self._jobs_of(block, f"grid.{place}")):
             twin = jobs.setdefault(job.name, job)
@@ -67,7 +66,6 @@ class Grid(BaseModel):
             raise ValueError(
                 f"{block.recipe}: training.validate_every: is more than max_steps, so nothing is evaluated"
             )
-        choose_device(recipe.training.device)
         for data in block.data:
             corpus = Corpus.open(data)
             text = corpus.manifest.settings

@@ -27,13 +27,17 @@ class Cell(_Record):
     @property
     def method(self) -> str:
         """The name of the method in tables: the head's type and, in brackets, what is not as in the paper."""
-        if isinstance(self.head, str):
-            return self.head
-        options = {key: value for key, value in self.head.items() if key not in ("type", "decoding")}
-        if options.get("loss") == "squared":
-            del options["loss"]
+        spec = {"type": self.head} if isinstance(self.head, str) else self.head
+        options = {key: value for key, value in spec.items() if key not in ("type", "decoding")}
+        has_the_papers_loss = options.get("loss", "squared") == "squared" and "mixtures" not in options
+        if has_the_papers_loss:
+            options.pop("loss", None)
         parts = [str(value) if key == "loss" else f"{key} {value}" for key, value in options.items()]
-        return self.head["type"] + (f" ({', '.join(parts)})" if parts else "")
+        decoding = spec.get("decoding", "exact")
+        own = "paper" if has_the_papers_loss else "exact"  # way of decoding
+        if decoding != own and spec["type"] != "softmax":
+            parts.append(f"{decoding} decoding")
+        return spec["type"] + (f" ({', '.join(parts)})" if parts else "")
 
     @property
     def direction(self) -> str:
@@ -43,8 +47,7 @@ class Cell(_Record):
     @property
     def name(self) -> str:
         """A name for files."""
-        words = f"{self.corpus} {self.direction} {self.method} seed {self.seed}".lower()
-        return "-".join("".join(letter if letter.isalnum() else " " for letter in words).split())
+        return slug(f"{self.corpus} {self.direction} {self.method} seed {self.seed}")
 
 
 class Size(_Record):
@@ -97,8 +100,8 @@ class BitErrors(_Record):
 
     predictions: int  # words that the bits were asked for
     before: float  # the share of wrong bits of the code words, each bit read on its own
-    after: float  # the share of wrong bits of the words, after the search of the trellis; without one, as before
-    words: float  # the share of words with a wrong bit, after it
+    after: float  # the share of wrong bits of the words that the head decodes
+    words: float  # the share of words with a wrong bit after decoding
 
 
 class Training(_Record):
@@ -166,3 +169,8 @@ class Result(_Record):
         """Write the file, whole or not at all."""
         with atomic_writer(path) as file:
             file.write(self.model_dump_json() + "\n")
+
+
+def slug(text: str) -> str:
+    """A text as part of the name of a file or of an anchor."""
+    return "-".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())

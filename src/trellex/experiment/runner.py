@@ -11,6 +11,7 @@ from trellex.experiment.grid import Grid
 from trellex.experiment.pool import Pool, alone_in
 from trellex.experiment.track import Track
 from trellex.training import checkpoint
+from trellex.training.trainer import training_device
 
 
 class Runner:
@@ -43,7 +44,13 @@ class Runner:
             job.side_by_side = self.at_once
 
     def run(self, timing: bool, console: Console) -> None:
-        """Train and score, then time if asked for; the console shows progress."""
+        """Train and score, then time if asked for; the console shows progress.
+
+        Raises ValueError if a recipe asks for what the device of this machine has not.
+        """
+        for track in self.tracks:
+            if track.result is None:
+                training_device(track.job.recipe.training)
         self.grid.results.mkdir(parents=True, exist_ok=True)
         say = f"another process works in {self.grid.runs}; waiting for it to end"
         with alone_in(self.grid.runs, lambda: console.print(say)) as lock, Board(self.tracks, console) as board:

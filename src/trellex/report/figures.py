@@ -15,13 +15,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from trellex.experiment.result import slug
 from trellex.report.bands import Bands, bleu_by_rarest_word, word_f1
 from trellex.report.labels import Point, label_points
 from trellex.report.looks import Look
 from trellex.report.method import MethodName
 from trellex.report.picture import Picture
 from trellex.report.study import Direction, Method
-from trellex.report.table import slug
 
 STYLE: dict[str, Any] = {
     "font.family": "sans-serif",

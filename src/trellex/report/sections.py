@@ -17,14 +17,16 @@ TABLE = (
     "and all parameters of the model relative to those of the model with a softmax."
 )
 TIME = (
-    "Times are medians, each measured alone on the machine after training: of a training batch, and of a sentence by "
-    "greedy search, one at a time, on the GPU and on one CPU thread (the exported model in single precision). Of "
-    "softmax: how many times softmax's time; faster: how many times as fast as softmax. Of several seeds, the mean."
+    "Each measured alone on the machine after training: a training batch, the median over steps, and a sentence "
+    "by greedy search, one at a time, on the GPU and on one CPU thread (the exported model in single precision), the "
+    "mean over sentences that each count their median. Of softmax: how many times softmax's time; faster: how many "
+    "times as fast as softmax. Of several seeds, the mean."
 )
 QUALITY = (
-    "The checkpoint that is best on dev, BLEU of tokens but for the column of detokenised text. Intervals come from "
-    "1,000 bootstrap resamples of the test sentences, p from the paired bootstrap of the difference to softmax. Of "
-    "several seeds, intervals, difference and p are those of the first, so that a mean may lie outside."
+    "The checkpoint that is best on dev, BLEU of tokens but for the column of text, where the tokens of translations "
+    "and of references alike are joined again. Intervals come from 1,000 bootstrap resamples of the test sentences, p "
+    "from the paired bootstrap of the difference to softmax, of one tail as in sacreBLEU: about half of a two-sided "
+    "one. Of several seeds, intervals, difference and p are those of the first, so that a mean may lie outside."
 )
 CURVES = "Test BLEU while training, a line for each training; several seeds are thin lines of one kind."
 HYBRIDS = (

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
+from trellex.experiment.result import slug
+
 Emphasis = Literal["", "bold", "italic"]
 _STARS = {"": "", "bold": "**", "italic": "*"}
 _TAGS = {"": ("", ""), "bold": ("<strong>", "</strong>"), "italic": ("<em>", "</em>")}
@@ -119,8 +121,3 @@ def best_two(values: Sequence[float | None]) -> list[Emphasis]:
 def markdown_escape(text: str) -> str:
     """Plain text in Markdown, in a table or out of it."""
     return re.sub(r"([\\`*_\[\]<>|~&$])", r"\\\1", text)
-
-
-def slug(text: str) -> str:
-    """A text as part of the name of a file or of an anchor."""
-    return "-".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())

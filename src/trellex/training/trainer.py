@@ -25,8 +25,8 @@ from trellex.text.files import atomic_writer
 from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
 from trellex.training.display import Display
-from trellex.training.processes import Processes
-from trellex.training.recipe import Recipe
+from trellex.training.processes import Processes, choose_device
+from trellex.training.recipe import Recipe, TrainingSettings
 from trellex.training.tally import Sums, Tally
 from trellex.training.validation import Evaluation, averaged_test_bleu, best_evaluation, split_bleu
 
@@ -44,11 +44,9 @@ class Trainer:
     def __init__(self, recipe: Recipe, display: Display) -> None:
         self.recipe, self.settings, self.display = recipe, recipe.training, display
         self.corpus = Corpus.open(recipe.data)
-        self.processes = Processes.join(self.settings.device)
+        self.processes = Processes.join(training_device(self.settings))
         if self.settings.threads:
             torch.set_num_threads(self.settings.threads)
-        if self.settings.precision == "bfloat16" and self.processes.device.type != "cuda":
-            raise ValueError("training.precision: bfloat16 is for GPUs; use float32 on the CPU")
         torch.manual_seed(self.settings.seed)
         self.model = build_model(recipe, self.corpus).to(self.processes.device)
         fused = self.processes.device.type == "cuda"
@@ -299,6 +297,14 @@ class Trainer:
         finally:
             for number, handler in previous.items():
                 signal.signal(number, handler)
+
+
+def training_device(settings: TrainingSettings) -> str:
+    """cpu or cuda. Raises ValueError if there is no such device here, or it cannot train in this precision."""
+    device = choose_device(settings.device)
+    if settings.precision == "bfloat16" and device != "cuda":
+        raise ValueError("training.precision: bfloat16 is for GPUs; use float32 on the CPU")
+    return device
 
 
 def build_model(recipe: Recipe, corpus: Corpus) -> TranslationModel:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from trellex.evaluation import token_bleu
 from trellex.nmt import TranslationModel
-from trellex.search import greedy, in_batches
+from trellex.search import SearchSettings, in_batches
 from trellex.text.corpus import ParallelIds
 from trellex.text.vocabulary import Vocabulary
 
+GREEDY = SearchSettings()
 AROUND = 2  # evaluations on either side of the best that the paper's figure averages
 
 
@@ -26,18 +27,34 @@ class Evaluation(NamedTuple):
 
 
 def translate_ids(
-    model: TranslationModel, sources: Sequence[NDArray[Any]], batch_tokens: int = 8192
+    model: TranslationModel,
+    sources: Sequence[NDArray[Any]],
+    how: SearchSettings = GREEDY,
+    batch_tokens: int = 8192,
 ) -> list[list[int]]:
-    """Greedy translations in the order of the sources; empty ones stay empty."""
+    """The best translations in the order of the sources; empty ones stay empty.
+
+    batch_tokens: hypotheses × source words side by side, at most
+    """
+    random = np.random.default_rng()
     with model.inference():
-        found = in_batches(lambda batch: greedy(model, batch, scores=False), batch_tokens, sources)
-    return [best.words if best else [] for best in found]
+        found = in_batches(
+            lambda batch: how.search(model, batch, random, scores=False), batch_tokens // how.beam, sources
+        )
+    return [best[0].words if best else [] for best in found]
+
+
+def translate_split(
+    model: TranslationModel, split: ParallelIds, vocabulary: Vocabulary, how: SearchSettings = GREEDY
+) -> list[list[str]]:
+    """The tokens of the best translations, in the order of the split."""
+    translations = translate_ids(model, [split.source(row) for row in range(len(split))], how)
+    return [vocabulary.tokens(np.array(words, np.int64)) for words in translations]
 
 
 def split_bleu(model: TranslationModel, split: ParallelIds, vocabulary: Vocabulary) -> float:
-    """Case-insensitive token BLEU of a split, in percent."""
-    translations = translate_ids(model, [split.source(row) for row in range(len(split))])
-    hypotheses = [" ".join(vocabulary.tokens(np.array(words, np.int64))) for words in translations]
+    """Case-insensitive token BLEU of a split by greedy search, in percent."""
+    hypotheses = [" ".join(tokens) for tokens in translate_split(model, split, vocabulary)]
     return token_bleu(hypotheses, [" ".join(tokens) for tokens in split.target_tokens]).score
 
 

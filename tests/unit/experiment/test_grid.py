@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from trellex.experiment.grid import Grid
 from trellex.experiment.runner import Runner, in_timing_order
@@ -30,10 +31,10 @@ class TestCells:
         assert last.result_file == tmp_path / "results" / f"{last.name}.json"
 
     def test_two_cells_of_one_name(self, write_grid):
-        path = write_grid({"heads": ["binary", {"type": "binary", "decoding": "paper"}]})
+        path = write_grid({"heads": ["binary", {"type": "binary", "decoding": "exact"}]})
         with pytest.raises(
             ValueError,
-            match=r"two cells are called tiny-en-ja-binary-seed-1: binary on .* and \{.*'paper'.*\} on .*; give",
+            match=r"two cells are called tiny-en-ja-binary-exact-decoding-seed-1: binary on .* and \{.*\} on .*; give",
         ):
             Grid.load(path).jobs()
 
@@ -54,8 +55,18 @@ class TestCells:
         assert directions == ["en-ja", "ja-en", "en-ja", "ja-en"]
         timed = [track.job.name for track in in_timing_order(Runner(grid).tracks)]
         assert timed == [
-            f"tiny-{direction}-{head}-seed-1" for direction in ("en-ja", "ja-en") for head in ("softmax", "binary")
+            f"tiny-{direction}-{method}-seed-1"
+            for direction in ("en-ja", "ja-en")
+            for method in ("softmax", "binary-exact-decoding")
         ]
+
+
+def test_what_this_machine_cannot_train_is_found_before_anything_is_begun(write_grid, tmp_path):
+    runner = Runner(Grid.load(write_grid(training={"precision": "bfloat16"})))
+    assert [track.state for track in runner.tracks] == ["waiting"]  # they can be listed
+    with pytest.raises(ValueError, match=r"training.precision: bfloat16 is for GPUs; use float32"):
+        runner.run(timing=False, console=Console())
+    assert not (tmp_path / "runs").exists()
 
 
 class TestErrors:

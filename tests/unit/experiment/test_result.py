@@ -4,7 +4,7 @@ import pytest
 
 from trellex.experiment.grid import Grid
 from trellex.experiment.job import Job
-from trellex.experiment.result import Result
+from trellex.experiment.result import Cell, Result
 
 
 @pytest.fixture
@@ -71,7 +71,11 @@ class TestJob:
     @pytest.mark.parametrize(
         ("block", "training", "message"),
         [
-            ({"heads": ["binary"]}, {}, r"binary-seed-1.json: made with head .*'paper'.*, but the grid says 'binary'"),
+            (
+                {"heads": [{"type": "binary", "decoding": "paper", "loss": "squared"}]},
+                {},
+                r"binary-seed-1.json: made with head .*'paper'\}, but the grid says .*'squared'\}",
+            ),
             ({}, {"learning_rate": 0.5}, r"made with learning_rate 0.001, but the grid says 0.5; go back to that, or"),
             (
                 {"stands_for": "BTEC"},
@@ -85,3 +89,21 @@ class TestJob:
         other = Grid.load(write_grid({"heads": [job.cell.head]} | block, training)).jobs()[0]
         with pytest.raises(ValueError, match=message):
             other.result()
+
+
+@pytest.mark.parametrize(
+    ("head", "method"),
+    [
+        ("softmax", "softmax"),
+        ({"type": "softmax", "label_smoothing": 0.1}, "softmax (label_smoothing 0.1)"),
+        ({"type": "binary-ec", "decoding": "paper"}, "binary-ec"),
+        ({"type": "binary-ec", "decoding": "paper", "loss": "squared"}, "binary-ec"),
+        ("binary-ec", "binary-ec (exact decoding)"),
+        ({"type": "hybrid-512-ec", "loss": "trellis"}, "hybrid-512-ec (trellis)"),
+        ({"type": "hybrid-512-ec", "loss": "trellis", "decoding": "paper"}, "hybrid-512-ec (trellis, paper decoding)"),
+        ({"type": "hybrid-512-ec", "mixtures": 4}, "hybrid-512-ec (mixtures 4)"),
+    ],
+)
+def test_methods_say_what_is_not_as_in_the_paper(head, method):
+    languages = {"source_language": "en", "target_language": "ja"}
+    assert Cell(corpus="KFTT", stands_for=None, head=head, seed=1, **languages).method == method

@@ -39,6 +39,11 @@ def save_all(results, folder):
     return folder
 
 
+def as_in_the_paper(head):
+    """A name stands for the paper's method, which has decoding of its own."""
+    return {"type": head, "decoding": "paper"} if isinstance(head, str) and head != "softmax" else head
+
+
 def make_result(corpus="KFTT", direction="en-ja", head="softmax", bleu=31.13, seed=1, sentences=400, **replaced):
     """The result of one cell; keys of the file may be replaced."""
     source, target = direction.split("-")
@@ -56,7 +61,7 @@ def make_result(corpus="KFTT", direction="en-ja", head="softmax", bleu=31.13, se
             "stands_for": STANDS_FOR[corpus],
             "source_language": source,
             "target_language": target,
-            "head": head,
+            "head": as_in_the_paper(head),
             "seed": seed,
         },
         "recipe": {

@@ -48,7 +48,7 @@ class WellFormed(HTMLParser):
 def results(tmp_path_factory):
     """Three methods, one of a nasty name."""
     made = [make_result(head=head, sentences=30) for head in ("softmax", "hybrid-512", "hybrid-2048")]
-    made.append(make_result(head={"type": "binary-ec", "code": NASTY}, sentences=30))
+    made.append(make_result(head={"type": "binary-ec", "code": NASTY, "decoding": "paper"}, sentences=30))
     folder = tmp_path_factory.mktemp("page")
     save_all(made, folder)
     return folder

@@ -66,7 +66,7 @@ class Reverser:
         yield
         self.is_inferring = False
 
-    def __call__(self, model, sources, scores):
+    def __call__(self, model, sources, scores, length_penalty):
         assert model is self
         assert self.is_inferring
         self.batches.append(len(sources))
@@ -76,9 +76,9 @@ class Reverser:
 class TestTranslate:
     def test_order_is_kept_and_empty_stays_empty(self, monkeypatch):
         model = Reverser()
-        monkeypatch.setattr("trellex.training.validation.greedy", model)
+        monkeypatch.setattr("trellex.search.settings.greedy", model)
         sources = [np.arange(3, 3 + length) for length in (4, 0, 1, 7, 0, 2, 3)]
-        assert translate_ids(model, sources, 8) == [source[::-1].tolist() for source in sources]
+        assert translate_ids(model, sources, batch_tokens=8) == [source[::-1].tolist() for source in sources]
         assert model.batches == [1, 2, 2]
         assert not model.is_inferring
 
@@ -99,7 +99,7 @@ class TestTranslate:
         corpus = Corpus.open(data)
         model = build_model(recipe(head), corpus)
         sources = [corpus.split("dev").source(row) for row in range(8)]
-        assert translate_ids(model, sources, 1) == translate_ids(model, sources, 8)
+        assert translate_ids(model, sources, batch_tokens=1) == translate_ids(model, sources, batch_tokens=8)
 
 
 class TestSplit:
@@ -109,7 +109,7 @@ class TestSplit:
         model = Reverser()
         monkeypatch.setattr(
             "trellex.training.validation.translate_ids",
-            lambda model, sources: [dev.target(row).tolist() for row in range(len(dev))],
+            lambda model, sources, how: [dev.target(row).tolist() for row in range(len(dev))],
         )
         assert split_bleu(model, dev, corpus.target_vocabulary) == pytest.approx(100)
         monkeypatch.setattr(

@@ -74,7 +74,7 @@ class TestJob:
             (
                 {"heads": [{"type": "binary", "decoding": "paper", "loss": "squared"}]},
                 {},
-                r"binary-seed-1.json: made with head .*'paper'\}, but the grid says .*'squared'\}",
+                r"binary-seed-1.json: made with head .*'binary'\}, but the grid says .*'squared'",
             ),
             ({}, {"learning_rate": 0.5}, r"made with learning_rate 0.001, but the grid says 0.5; go back to that, or"),
             (

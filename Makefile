@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo word test test-slow lint types unit bench-trellis bench-heads bench-cpu clean
+.PHONY: help demo word test test-slow lint types unit bench-trellis bench-heads bench-cpu bench-training clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -44,6 +44,10 @@ bench-heads: $(READY)  ## time and memory of the output layers against the size 
 
 bench-cpu: $(READY)  ## speed and memory of exported models on one CPU thread; draws build/cpu.png
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu --plot build/cpu.png --json build/cpu.json
+
+DATA   ?= kftt/en-ja
+bench-training: $(READY)  ## speed of training steps; DATA is a prepared corpus
+	$(BIN)/python benchmarks/training.py $(DATA) --batch-tokens 8192 --batch-tokens 16384
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from trellex import phrasebook
 from trellex.evaluation import token_bleu
-from trellex.evaluation.size import model_size
+from trellex.evaluation.size import Size
 from trellex.text import Corpus, PrepareSettings, prepare
 from trellex.training.display import Display
 from trellex.training.recipe import load_recipe
@@ -91,7 +91,7 @@ def main() -> None:
     times = milliseconds_a_sentence(translators, test.source_lines[:TIMED])
     references = [" ".join("".join(tokens)) for tokens in test.target_tokens]
     for head in HEADS:
-        size = model_size(translators[head].model)
+        size = Size.of(translators[head].model).columns()
         bleu = token_bleu([" ".join(line) for line in translations[head]], references).score
         table.add_row(
             head,

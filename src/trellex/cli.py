@@ -487,12 +487,12 @@ def info(
             facts |= {"bytes": sum(size for size, _ in manifest.files.values()), "checksums": "right"}
             _show(facts, as_json)
             return
-        from trellex.evaluation.size import model_size
+        from trellex.evaluation.size import Size
         from trellex.training.loading import load_checkpoint
 
         translator = load_checkpoint(model)
         head = translator.info["recipe"]["head"]
-        size = model_size(translator.model)
+        size = Size.of(translator.model).columns()
         _show(
             {"head": head if isinstance(head, str) else json.dumps(head), "step": translator.info["step"], **size},
             as_json,

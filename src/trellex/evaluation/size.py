@@ -4,22 +4,51 @@ from __future__ import annotations
 
 from typing import Any
 
-from trellex.heads import Head
+from pydantic import BaseModel, ConfigDict
 
 
-def model_size(model: Any) -> dict[str, Any]:
-    """B, #out, parameters of the output layer and of all, and what they are of those of a softmax model."""
-    head = model.head
-    assert isinstance(head, Head)
-    cost = head.cost()
-    softmax = (head.hidden_size + 1) * head.vocab_size
-    ratio = float(f"{softmax / cost.parameters:.3g}")  # three digits, as in the paper
-    every = sum(parameter.numel() for parameter in model.parameters())
-    return {
-        "B": cost.bits or None,
-        "#out": cost.outputs,
-        "output parameters": cost.parameters,
-        "of softmax": f"1/{ratio:g}",
-        "all parameters": every,
-        "of all with softmax": round(every / (every - cost.parameters + softmax), 3),
-    }
+class Size(BaseModel):
+    """What a model holds."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    vocabulary: int
+    bits: int | None  # B, or B' with error correction; none: softmax
+    outputs: int
+    output_parameters: int
+    all_parameters: int
+    softmax_parameters: int  # of a softmax over the same vocabulary
+
+    @classmethod
+    def of(cls, model: Any) -> Size:
+        """The size of a translation model."""
+        cost = model.head.cost()
+        return cls(
+            vocabulary=model.head.vocab_size,
+            bits=cost.bits or None,
+            outputs=cost.outputs,
+            output_parameters=cost.parameters,
+            all_parameters=sum(parameter.numel() for parameter in model.parameters()),
+            softmax_parameters=(model.head.hidden_size + 1) * model.head.vocab_size,
+        )
+
+    @property
+    def times_smaller(self) -> float:
+        """How many times the parameters of its output layer a softmax would have."""
+        return self.softmax_parameters / self.output_parameters
+
+    @property
+    def share_of_all(self) -> float:
+        """All parameters, of those of the model with a softmax."""
+        return self.all_parameters / (self.all_parameters - self.output_parameters + self.softmax_parameters)
+
+    def columns(self) -> dict[str, Any]:
+        """B, #out, parameters of the output layer and of all, and what they are of those of a softmax model."""
+        return {
+            "B": self.bits,
+            "#out": self.outputs,
+            "output parameters": self.output_parameters,
+            "of softmax": f"1/{float(f'{self.times_smaller:.3g}'):g}",  # three digits, as in the paper
+            "all parameters": self.all_parameters,
+            "of all with softmax": round(self.share_of_all, 3),
+        }

@@ -8,11 +8,11 @@ from trellex.evaluation import text_bleu, token_bleu
 from trellex.evaluation.bands import rarest_ranks, word_bands
 from trellex.evaluation.bit_errors import bit_errors
 from trellex.evaluation.bootstrap import sentence_statistics
+from trellex.evaluation.size import Size
 from trellex.experiment.job import Job
 from trellex.experiment.machine import device_name, versions
 from trellex.experiment.metrics import Metrics
-from trellex.experiment.result import BitErrors, Evaluation, Result, Score, Size, Training, WordBand
-from trellex.nmt import TranslationModel
+from trellex.experiment.result import BitErrors, Evaluation, Result, Score, Training, WordBand
 from trellex.search import SearchSettings
 from trellex.text.corpus import Corpus
 from trellex.text.manifest import TextSettings
@@ -51,7 +51,7 @@ def score(job: Job) -> None:
         cell=job.cell,
         recipe=job.recipe.model_dump(mode="json"),
         versions=versions(),
-        size=_size(loaded.model),
+        size=Size.of(loaded.model),
         losses=metrics.losses,
         curve=curve,
         best=curve[evaluations.index(best_evaluation(evaluations))],
@@ -92,18 +92,6 @@ def _detokenizer(text: TextSettings) -> tuple[str, Tokenizer]:
         return name, build_tokenizer("whitespace" if name == "mecab" else name, text.target_language)
     except ModuleNotFoundError:
         return "none", build_tokenizer("whitespace", text.target_language)
-
-
-def _size(model: TranslationModel) -> Size:
-    head, cost = model.head, model.head.cost()
-    return Size(
-        vocabulary=head.vocab_size,
-        bits=cost.bits or None,
-        outputs=cost.outputs,
-        output_parameters=cost.parameters,
-        all_parameters=sum(parameter.numel() for parameter in model.parameters()),
-        softmax_parameters=(head.hidden_size + 1) * head.vocab_size,
-    )
 
 
 def _training(job: Job, metrics: Metrics, corpus: Corpus, device: str) -> Training:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from trellex.evaluation.size import Size
 from trellex.text.files import atomic_writer
 
 
@@ -48,17 +49,6 @@ class Cell(_Record):
     def name(self) -> str:
         """A name for files."""
         return slug(f"{self.corpus} {self.direction} {self.method} seed {self.seed}")
-
-
-class Size(_Record):
-    """What the model holds."""
-
-    vocabulary: int
-    bits: int | None  # B, or B' with error correction; none: softmax
-    outputs: int
-    output_parameters: int
-    all_parameters: int
-    softmax_parameters: int  # of a softmax over the same vocabulary
 
 
 class Evaluation(_Record):

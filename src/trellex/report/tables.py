@@ -94,11 +94,10 @@ def _sizes(direction: Direction, name: str, paper: Row | None, with_paper: bool)
     share, whole, bits, outputs, parameters = ABSENT, ABSENT, ABSENT, ABSENT, ABSENT
     if name in direction.methods:
         size = direction.methods[name].first.size
-        with_softmax = size.all_parameters - size.output_parameters + size.softmax_parameters
         bits = ABSENT if size.bits is None else str(size.bits)
         outputs, parameters = f"{size.outputs:,}", f"{size.output_parameters:,}"
-        share = one_in(size.softmax_parameters / size.output_parameters)
-        whole = f"{size.all_parameters / with_softmax:.3f}"
+        share = one_in(size.times_smaller)
+        whole = f"{size.share_of_all:.3f}"
     cells = [bits, outputs, parameters, share, whole]
     if with_paper:
         cells.insert(4, one_in(paper.output_ratio if paper else None))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trellex.evaluation.size import model_size
+from trellex.evaluation.size import Size
 from trellex.heads import build_head
 from trellex.nmt import ModelSettings, TranslationModel
 
@@ -11,7 +11,7 @@ from trellex.nmt import ModelSettings, TranslationModel
 def size_of(head, vocab):
     with torch.device("meta"):  # shapes without numbers
         output_layer = build_head(head, hidden_size=512, vocab=vocab)
-        return model_size(TranslationModel(ModelSettings(input_feeding=True), vocab, vocab, output_layer))
+        return Size.of(TranslationModel(ModelSettings(input_feeding=True), vocab, vocab, output_layer)).columns()
 
 
 def test_all_parameters_are_those_of_the_paper():

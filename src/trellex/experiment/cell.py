@@ -49,6 +49,7 @@ def score(job: Job) -> None:
     errors = bit_errors(loaded.model, test)
     Result(
         cell=job.cell,
+        corpus=job.corpus,
         recipe=job.recipe.model_dump(mode="json"),
         versions=versions(),
         size=Size.of(loaded.model),

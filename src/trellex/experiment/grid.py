@@ -88,6 +88,7 @@ class Grid(BaseModel):
                     cell=cell,
                     recipe=recipe.model_copy(update=places),
                     result_file=self.results / f"{cell.name}.json",
+                    corpus=corpus.manifest.fingerprint(),
                 )
 
     @staticmethod

@@ -25,6 +25,7 @@ class Job(BaseModel):
     cell: Cell
     recipe: Recipe
     result_file: Path
+    corpus: str  # the fingerprint of what was prepared
     side_by_side: int = 1  # trainings at once, this one included
 
     @property
@@ -45,7 +46,7 @@ class Job(BaseModel):
         if not self.result_file.exists():
             return None
         result = Result.load(self.result_file)
-        self._compare(self.result_file, result.cell, result.recipe)
+        self._compare(self.result_file, result.cell, result.recipe, result.corpus)
         return result
 
     def check_run(self) -> None:
@@ -53,14 +54,22 @@ class Job(BaseModel):
         path = self._path()
         if path.exists() and checkpoint.checkpoints(self.run):
             before = json.loads(path.read_text(encoding="utf-8"))
-            self._compare(path, Cell.model_validate(before["cell"]), before["recipe"], ("max_steps", "patience"))
+            cell, may_differ = Cell.model_validate(before["cell"]), ("max_steps", "patience")
+            self._compare(path, cell, before["recipe"], before.get("corpus"), may_differ)
 
-    def _compare(self, path: Path, cell: Cell, recipe: dict[str, Any], except_for: Collection[str] = ()) -> None:
+    def _compare(
+        self, path: Path, cell: Cell, recipe: dict[str, Any], corpus: str | None, except_for: Collection[str] = ()
+    ) -> None:
         """Raises ValueError that names the file if these are not the same in all that matters."""
         try:
             theirs = _identity(cell, Recipe.model_validate(recipe))
         except ValidationError as error:
             raise ValueError(f"{path}: made by another version of Trellex; remove this file and {self.run}") from error
+        if corpus not in (None, self.corpus):
+            raise ValueError(
+                f"{path}: made from another corpus than {self.recipe.data} now holds; "
+                f"prepare that again, or remove this file and {self.run} to train anew"
+            )
         for key, ours in _identity(self.cell, self.recipe).items():
             if ours != theirs[key] and key not in except_for:
                 raise ValueError(

@@ -131,6 +131,7 @@ class Result(_Record):
     format: Literal["trellex-result"] = "trellex-result"
     version: Literal[1] = 1
     cell: Cell
+    corpus: str | None = None  # the fingerprint of the prepared corpus, where it is known
     recipe: dict[str, Any]
     versions: dict[str, str]
     size: Size

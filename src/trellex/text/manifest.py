@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -125,6 +127,12 @@ class Manifest(_Record):
         if set(self.splits) != set(self.settings.splits()):
             raise ValueError("splits: not those of the settings")
         return self
+
+    def fingerprint(self) -> str:
+        """The same for the same text, cut and counted in the same way, wherever its files are."""
+        settings = self.settings.model_dump(mode="json", exclude=set(self.settings.inputs()))
+        contents = {name: file.sha256 for name, file in self.inputs.items()}
+        return hashlib.sha256(json.dumps([settings, contents], sort_keys=True).encode()).hexdigest()
 
     def save(self, folder: AnyPath) -> None:
         """Write it into the folder of the corpus."""

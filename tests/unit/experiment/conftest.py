@@ -56,6 +56,7 @@ def result_of():
         training = {"steps": 4, "epochs": 0.5, "tokens": 60, "seconds": 1.5, "tokens_per_second": 40.0}
         return Result(
             cell=job.cell,
+            corpus=job.corpus,
             recipe=job.recipe.model_dump(mode="json"),
             versions={"trellex": "0"},
             size=dict.fromkeys(

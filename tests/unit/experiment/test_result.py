@@ -68,6 +68,16 @@ class TestJob:
         same = Grid.load(write_grid({"heads": [job.cell.head]}, training)).jobs()[0]
         assert same.result() == result_of(job)
 
+    def test_of_another_corpus_in_the_same_folder(self, job, result_of):
+        result = result_of(job).model_copy(update={"corpus": "another"})
+        result.save(job.result_file)
+        with pytest.raises(
+            ValueError, match=r"binary-seed-1.json: made from another corpus than .* now holds; prepare"
+        ):
+            job.result()
+        result.model_copy(update={"corpus": None}).save(job.result_file)  # it may not be known
+        assert job.result() is not None
+
     @pytest.mark.parametrize(
         ("block", "training", "message"),
         [

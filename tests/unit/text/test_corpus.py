@@ -80,6 +80,14 @@ class TestPrepare:
         assert dev.target_tokens == [["A", "new", "word"], [], ["B"]]
         assert len(corpus.split("test")) == 1
 
+    def test_fingerprint(self, build, tmp_path):
+        def fingerprint(name, **settings):
+            return prepare(build(**settings), tmp_path / name).fingerprint()
+
+        assert fingerprint("one") == fingerprint("two", suffix=".copy")
+        assert fingerprint("one") != fingerprint("three", dev=DEV[:1])
+        assert fingerprint("one") != fingerprint("four", max_length=2)
+
     def test_many_pairs_at_once(self, build, folder):
         prepare(build(), folder)
         corpus = Corpus.open(folder)

@@ -448,9 +448,7 @@ def report(
 def export(
     model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
     folder: Annotated[Path, typer.Argument(help="Where to put the exported model.")],
-    precision: Annotated[
-        str, typer.Option(help="fp32, or int8: a quarter to a half of the size, and faster.")
-    ] = "int8",
+    precision: Annotated[str, typer.Option(help="fp32, or int8: faster, and somewhat smaller.")] = "int8",
     decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from trellex.text.vocabulary import UNK, Vocabulary
 
 
-class WordBand(NamedTuple):
+@dataclass(frozen=True)
+class WordBand:
     """Words of like frequency.
 
     The rank of a word is its id in the vocabulary. Unknown words are a band of their own, from V to V.

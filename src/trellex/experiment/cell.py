@@ -12,7 +12,7 @@ from trellex.evaluation.size import Size
 from trellex.experiment.job import Job
 from trellex.experiment.machine import device_name, versions
 from trellex.experiment.metrics import Metrics
-from trellex.experiment.result import BitErrors, Evaluation, Result, Score, Training, WordBand
+from trellex.experiment.result import BitErrors, Evaluation, Result, Score, Training
 from trellex.search import SearchSettings
 from trellex.text.corpus import Corpus
 from trellex.text.manifest import TextSettings
@@ -60,10 +60,7 @@ def score(job: Job) -> None:
         training=_training(job, metrics, corpus, loaded.model.device.type),
         scores={name: _score(found, references, loaded.text) for name, found in translations.items()},
         rarest=rarest_ranks(references, vocabulary),
-        bands=[
-            WordBand.model_validate(band._asdict())
-            for band in word_bands(translations["greedy"], references, vocabulary)
-        ],
+        bands=word_bands(translations["greedy"], references, vocabulary),
         bit_errors=errors and BitErrors.model_validate(errors._asdict()),
         timing=None,
     ).save(job.result_file)

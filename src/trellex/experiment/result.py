@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from trellex.evaluation.bands import WordBand
 from trellex.evaluation.size import Size
 from trellex.text.files import atomic_writer
 
@@ -73,16 +74,6 @@ class Score(_Record):
     text_bleu: float  # of detokenised text, characters for Japanese
     signatures: list[str]  # of both
     sentences: list[list[int]]  # of each: tokens of translation and reference, right and all 1- to 4-grams
-
-
-class WordBand(_Record):
-    """Words of like frequency in the translations of the test set."""
-
-    first_rank: int  # of the vocabulary by frequency in training, from 0 on
-    end_rank: int
-    right: int  # words of the translations that the reference has too, sentence by sentence
-    translated: int
-    expected: int  # words of the references
 
 
 class BitErrors(_Record):

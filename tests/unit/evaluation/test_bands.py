@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import astuple
 from itertools import pairwise
 
 import numpy as np
@@ -39,7 +40,10 @@ class TestWordBands:
     @pytest.mark.parametrize("unknown", ["<unk>", "</s>", "zebra"])
     def test_an_unknown_word_is_never_right(self, unknown):
         """Not even if the reference has the same letters."""
-        assert word_bands([[unknown]], [[unknown]], VOCABULARY) == [(0, 10, 0, 0, 0), (10, 10, 0, 1, 1)]
+        assert word_bands([[unknown]], [[unknown]], VOCABULARY) == [
+            WordBand(0, 10, 0, 0, 0),
+            WordBand(10, 10, 0, 1, 1),
+        ]
 
     @pytest.mark.parametrize(
         ("size", "starts"),
@@ -83,8 +87,8 @@ class TestWordBands:
             for word in theirs:
                 expected[band_of.get(word, 2), 2] += 1
         bands = word_bands(hypotheses, references, VOCABULARY, edges=(5,))
-        assert [list(band[2:]) for band in bands] == expected.tolist()
-        assert all(type(number) is int for band in bands for number in band)
+        assert [list(astuple(band)[2:]) for band in bands] == expected.tolist()
+        assert all(type(number) is int for band in bands for number in astuple(band))
 
     def test_different_numbers(self):
         with pytest.raises(ValueError, match="differ in number: 1 and 2"):

@@ -13,6 +13,7 @@ from trellex.codes import Code
 from trellex.heads.head import Cost, at_least_single, linear_cost
 from trellex.spelling import Spelling, check_decoding
 from trellex.trellis import ConvolutionalCode
+from trellex.trellis.convolutional import WORTH_FETCHING
 
 LOSSES = ("squared", "cross_entropy", "trellis")
 
@@ -116,18 +117,21 @@ class BitLayer(nn.Module):
 
     def topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """The k most probable words, of a mixture nearly always; see `Spelling`. h [T, H] -> words, log_probs [T, k]"""
-        logits, log_weights = self.outputs(h)
+        outputs = self.outputs(h)
+        logits, log_weights = fetch_few(*outputs)
         words, log_probs = self.spelling.topk(logits.double(), log_weights, k)
-        return words, log_probs.to(logits.dtype)
+        return words.to(h.device), log_probs.to(outputs[0])
 
     def best(self, h: Tensor) -> Tensor:
         """The best word, without its probability. In the paper's decoding it is the one of the best of all bit arrays,
         and −1 if that belongs to no word. h [T, H] -> words [T]
         """
-        logits, log_weights = self._exact_outputs(h)
+        logits, log_weights = fetch_few(*self.outputs(h))
         if self.decoding == "paper":
-            return self.spelling.decode(logits[:, 0])
-        return self.spelling.best(logits, log_weights)
+            words = self.spelling.decode(logits[:, 0].double())
+        else:
+            words = self.spelling.best(logits.double(), log_weights.double())
+        return words.to(h.device)
 
     def sample(self, h: Tensor, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
         """A word drawn for every row. h [T, H] -> words [T]
@@ -162,3 +166,8 @@ class BitLayer(nn.Module):
         if self.weights is not None:
             cost += linear_cost(self.weights)
         return cost if self.hidden is None else cost + linear_cost(self.hidden, is_output=False)
+
+
+def fetch_few(*values: Tensor) -> tuple[Tensor, ...]:
+    """Values of few rows in main memory: to read words takes many small operations, which accelerators start slowly."""
+    return tuple(value.cpu() if len(value) <= WORTH_FETCHING else value for value in values)

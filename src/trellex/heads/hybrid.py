@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from trellex.arrays import best_of
 from trellex.heads.binary import UNK
-from trellex.heads.bits import BitLayer
+from trellex.heads.bits import BitLayer, fetch_few
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost, on_rows
 
 
@@ -100,17 +100,17 @@ class HybridHead(Head):
     def _best(self, h: Tensor) -> Tensor:
         """Bits are read only where they matter: where OTHER is above the frequent words, for no rare word can be."""
         logits = self.softmax(h)
-        logit, words = logits[:, : self.other].max(-1)
-        rows = (logits[:, self.other] > logit).nonzero()[:, 0]
+        logit, words, other = fetch_few(*logits[:, : self.other].max(-1), logits[:, self.other])
+        rows = (other > logit).nonzero()[:, 0]
         if len(rows) == 0:
-            return words
+            return words.to(h.device)
         if self.bits.decoding == "paper":
-            words[rows] = self._to_vocabulary(self.bits.best(h[rows])).clamp(min=UNK)
-            return words
-        rare_words, rare_log_probs = self.bits.topk(h[rows], 1)
-        is_better = logits[rows, self.other] + rare_log_probs[:, 0] > logit[rows]
-        words[rows] = self._to_vocabulary(rare_words[:, 0]).where(is_better, words[rows])
-        return words
+            words[rows] = self._to_vocabulary(self.bits.best(h[rows]).to(rows.device)).clamp(min=UNK)
+            return words.to(h.device)
+        rare_words, rare_log_probs = (best[:, 0].to(rows.device) for best in self.bits.topk(h[rows], 1))
+        is_better = other[rows] + rare_log_probs > logit[rows]
+        words[rows] = self._to_vocabulary(rare_words).where(is_better, words[rows])
+        return words.to(h.device)
 
     def _to_vocabulary(self, rare_words: Tensor) -> Tensor:
         """From the bits' numbering to that of the vocabulary; −1 stays."""

@@ -59,6 +59,19 @@ class TestExact:
         assert torch.equal(head.best(h), head.topk(h, 1)[0][:, 0])
         assert torch.equal(head.best(h.view(20, 15, -1)), head.best(h).view(20, 15))
 
+    @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+    @pytest.mark.parametrize("rows", [1, 300, 2000])  # few are fetched, many are read where they are
+    @pytest.mark.parametrize("spec", PLAIN + [with_options(spec, decoding="paper") for spec in BITS], ids=name_of)
+    def test_on_a_gpu(self, spec, rows):
+        head, h = random_head(spec, 50), hidden_states(rows)
+        best, (words, log_probs) = head.best(h), head.topk(h, 3)
+        head, h = head.cuda(), h.cuda()
+        assert head.best(h).is_cuda
+        assert torch.equal(head.best(h).cpu(), best)
+        found = head.topk(h, 3)
+        assert torch.equal(found[0].cpu(), words)
+        torch.testing.assert_close(found[1].cpu(), log_probs)
+
     def test_is_the_default(self):
         head, h = spell(random_head("binary-ec", 50), 63), hidden_states(1)
         assert head.topk(h, 1)[0].item() == all_log_probs(head, h).argmax() != UNK

@@ -1,4 +1,4 @@
-"""BLEU and F1 by how frequent words are in training."""
+"""BLEU and F1 by groups: of how frequent words are in training, of how long sentences are."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trellex.evaluation.bootstrap import bleu_of
 from trellex.experiment.result import Result
 from trellex.report.study import Direction
 
-EDGES = (100, 300, 1_000, 3_000, 10_000, 30_000)
-SMALLEST_SHARE = 0.15  # of the sentences, for a group of its own
+RANKS = (100, 300, 1_000, 3_000, 10_000, 30_000)
+LENGTHS = (10, 20, 40, 80)
+SMALLEST_SHARE = 0.15  # of the sentences, or of their tokens, for a group of its own
 
 
 class Group(NamedTuple):
-    """Sentences or words of like frequency: ranks from `first` on and below `end`, how many there are, and a label."""
+    """Sentences or words that are alike: ranks or lengths from `first` on and below `end`, how many, and a label."""
 
     first: int
     end: int
@@ -36,11 +38,25 @@ def bleu_by_rarest_word(direction: Direction) -> Bands:
     """Greedy token BLEU of the sentences whose rarest reference word is of like frequency."""
     example = _example(direction)
     groups = sentence_groups(example.rarest, example.size.vocabulary)
-    rarest = np.array(example.rarest)
-    members = [(rarest >= group.first) & (rarest < group.end) for group in groups]
+    return _bleu_by_group(direction, "greedy", groups, np.array(example.rarest))
+
+
+def bleu_by_length(direction: Direction, search: str) -> Bands | None:
+    """Token BLEU of the sentences whose references are of like length, by one way of searching; None if not done."""
+    results = (result for method in direction.methods.values() for result in method.results)
+    example = next((result.scores[search] for result in results if search in result.scores), None)
+    if example is None:
+        return None
+    lengths = np.array(example.sentences)[:, 1]
+    return _bleu_by_group(direction, search, length_groups(lengths), lengths)
+
+
+def _bleu_by_group(direction: Direction, search: str, groups: list[Group], of_sentences: NDArray[np.int64]) -> Bands:
+    """of_sentences: what they are grouped by  [S]"""
+    members = [(of_sentences >= group.first) & (of_sentences < group.end) for group in groups]
     values: dict[str, list[list[float]]] = {}
     for name, method in direction.methods.items():
-        scores = [np.array(result.scores["greedy"].sentences) for result in method.results if "greedy" in result.scores]
+        scores = [np.array(result.scores[search].sentences) for result in method.results if search in result.scores]
         if scores:
             values[name] = [[bleu_of(sentences[member]) for member in members] for sentences in scores]
     return Bands(groups, values)
@@ -77,19 +93,49 @@ def sentence_groups(rarest: Sequence[int], vocabulary: int) -> list[Group]:
     rarest [S]: a rank below `vocabulary`, or `vocabulary` for an unknown word
     """
     ranks = np.array(rarest)
-    smallest = max(SMALLEST_SHARE * len(ranks), 1)
+    known = _count(ranks, 0, vocabulary)
+    apart = min(known, len(ranks) - known) >= _smallest(ranks)
+    edges = _edges(ranks, [edge for edge in RANKS if edge < vocabulary], vocabulary if apart else vocabulary + 1)
+    edges += [vocabulary + 1] if apart else []
+    return [
+        Group(first, end, _count(ranks, first, end), rank_label(first, end, vocabulary))
+        for first, end in pairwise(edges)
+    ]
 
-    def count(first: int, end: int) -> int:
-        return int(((ranks >= first) & (ranks < end)).sum())
 
-    apart = min(count(0, vocabulary), count(vocabulary, vocabulary + 1)) >= smallest
-    top = vocabulary if apart else vocabulary + 1
+def length_groups(lengths: NDArray[np.int64]) -> list[Group]:
+    """Split sentences by length, so that no group has few of all tokens. lengths [S]"""
+    longest = int(lengths.max(initial=0))
+    of_tokens = np.repeat(lengths, lengths)
+    edges = _edges(of_tokens, [most + 1 for most in LENGTHS if most < longest], longest + 1)
+    return [
+        Group(first, end, _count(lengths, first, end), length_label(first, end, longest))
+        for first, end in pairwise(edges)
+    ]
+
+
+def _edges(values: NDArray[np.int64], candidates: Sequence[int], top: int) -> list[int]:
+    """0, those candidates that leave no group of values tiny, and `top`."""
     edges = [0]
-    for edge in EDGES:
-        if edge < vocabulary and count(edges[-1], edge) >= smallest and count(edge, top) >= smallest:
+    for edge in candidates:
+        if min(_count(values, edges[-1], edge), _count(values, edge, top)) >= _smallest(values):
             edges.append(edge)
-    edges += [top, vocabulary + 1] if apart else [top]
-    return [Group(first, end, count(first, end), rank_label(first, end, vocabulary)) for first, end in pairwise(edges)]
+    return [*edges, top]
+
+
+def _count(values: NDArray[np.int64], first: int, end: int) -> int:
+    return int(((values >= first) & (values < end)).sum())
+
+
+def _smallest(values: NDArray[np.int64]) -> float:
+    return max(SMALLEST_SHARE * len(values), 1)
+
+
+def length_label(first: int, end: int, longest: int) -> str:
+    """Lengths in words, such as 21–40 tokens."""
+    if first == 0:
+        return "all" if end > longest else f"≤ {end - 1} tokens"
+    return f"> {first - 1} tokens" if end > longest else f"{first}–{end - 1} tokens"
 
 
 def rank_label(first: int, end: int, vocabulary: int) -> str:

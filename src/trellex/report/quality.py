@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trellex.evaluation.bootstrap import bootstrap, paired_bootstrap
 from trellex.experiment.result import Result, Score
-from trellex.report.bands import Bands, bleu_by_rarest_word, word_f1
+from trellex.report.bands import Bands, bleu_by_length, bleu_by_rarest_word, word_f1
 from trellex.report.numbers import ABSENT, signed, spread
 from trellex.report.study import Direction, Method
 from trellex.report.table import Table
@@ -22,7 +22,7 @@ def scores(direction: Direction) -> Table:
     """BLEU by greedy and beam search with the best checkpoint, and how sure the differences to softmax are."""
     unit = "characters" if direction.name.endswith(("-ja", "-ko", "-zh")) else "13a"
     headings = ["method", "dev, best", "test, greedy", "95 % interval", "test, beam 5", f"text ({unit}), beam 5"]
-    headings += ["to softmax, beam 5", "95 % interval", "p"]
+    headings += ["length, beam 5", "to softmax, beam 5", "95 % interval", "p"]
     used = sorted(
         {each for result in _results(direction) for score in result.scores.values() for each in score.signatures}
     )
@@ -37,6 +37,7 @@ def scores(direction: Direction) -> Table:
             _interval(method),
             spread(_bleu(method, BEAM)),
             spread(method.values(lambda result: _score(result, BEAM, lambda score: score.text_bleu))),
+            spread(method.values(lambda result: _score(result, BEAM, _length))),
             *_to_softmax(method, softmax),
         )
     return table
@@ -61,6 +62,13 @@ def bleu_bands(direction: Direction) -> Table:
     return _bands(caption, bleu_by_rarest_word(direction), "sentences")
 
 
+def length_bands(direction: Direction) -> Table | None:
+    """BLEU of sentences by the length of their references; none without beam search."""
+    bands = bleu_by_length(direction, BEAM)
+    caption = f"{direction.title}: BLEU with beam 5 by length of the reference ({seeds(direction)})"
+    return bands and _bands(caption, bands, "sentences")
+
+
 def f1_bands(direction: Direction) -> Table:
     """F1 of words by frequency."""
     return _bands(f"{direction.title}: F1 of words by rank, % ({seeds(direction)})", word_f1(direction), "words")
@@ -79,6 +87,12 @@ def _results(direction: Direction) -> list[Result]:
 
 def _score(result: Result, search: str, figure: Callable[[Score], float]) -> float | None:
     return figure(result.scores[search]) if search in result.scores else None
+
+
+def _length(score: Score) -> float:
+    """Tokens of the translations in percent of those of the references."""
+    translations, references = np.array(score.sentences)[:, :2].sum(0)
+    return float(100 * translations / max(references, 1))
 
 
 def _bleu(method: Method, search: str) -> list[float]:

@@ -24,7 +24,8 @@ TIME = (
 )
 QUALITY = (
     "The checkpoint that is best on dev, BLEU of tokens but for the column of text, where the tokens of translations "
-    "and of references alike are joined again. Intervals come from 1,000 bootstrap resamples of the test sentences, p "
+    "and of references alike are joined again. Length is that of the translations in percent of the references', in "
+    "tokens. Intervals come from 1,000 bootstrap resamples of the test sentences, p "
     "from the paired bootstrap of the difference to softmax, of one tail as in sacreBLEU: about half of a two-sided "
     "one. Of several seeds, intervals, difference and p are those of the first, so that a mean may lie outside."
 )
@@ -46,6 +47,7 @@ BANDS = (
     "Greedy search. Ranks are by frequency in training. Sentences are grouped by their rarest reference word; F1 is of "
     "translated words that the reference of the sentence has, too, unknown words left out."
 )
+LENGTHS = "Token BLEU of the checkpoint that is best on dev. A reference's length is in tokens."
 TRAINING = (
     "Side by side: how many trainings shared the device, so that tokens/s tell of that mixture, not of a method alone. "
     "Peak memory is that of one training."
@@ -83,6 +85,8 @@ def _corpus(corpus: Corpus, style: dict[str, Look]) -> Iterator[Block]:
     yield from _section("The paper's table", TABLE, [tables.quality_and_size(corpus)])
     yield from _section("Time", TIME, [time or Paragraph("Not measured.")])
     yield from _section("Quality", QUALITY, [quality.scores(direction) for direction in directions])
+    by_length = map(quality.length_bands, directions)
+    yield from _section("Short and long sentences", LENGTHS, [table for table in by_length if table is not None])
     yield from _section("Training curves", CURVES, _pictures(directions, figures.curves, style))
     yield from _section("The softmax in a hybrid", HYBRIDS, _pictures(directions, figures.hybrid_sizes, style))
     yield from _section("Size and quality", OUTPUT_SIZE, _pictures(directions, figures.output_size, style))

@@ -43,12 +43,14 @@ class TestScores:
         assert found[:2] == [f"{ours.first.best.dev:.2f}", f"{greedy.token_bleu:.2f}"]
         assert found[2] == f"{low:.2f}–{high:.2f}"
         assert found[3:5] == [f"{beam.token_bleu:.2f}", f"{beam.text_bleu:.2f}"]
-        assert found[5] == f"{paired.difference:+.2f}".replace("-", "−")
-        assert found[7] == f"{paired.p_value:.3f}"
+        tokens = np.array(beam.sentences)[:, :2].sum(0)
+        assert found[5] == f"{100 * tokens[0] / tokens[1]:.2f}"
+        assert found[6] == f"{paired.difference:+.2f}".replace("-", "−")
+        assert found[8] == f"{paired.p_value:.3f}"
         assert low < greedy.token_bleu < high
 
     def test_softmax_is_not_compared_with_itself(self, direction):
-        assert rows(quality.scores(direction))["softmax"][5:] == ["–", "–", "–"]
+        assert rows(quality.scores(direction))["softmax"][6:] == ["–", "–", "–"]
 
     def test_several_seeds_are_averaged_and_the_first_has_the_interval(self, direction):
         method = direction.methods["softmax"]
@@ -60,7 +62,7 @@ class TestScores:
 
     def test_a_search_that_was_not_made(self, direction):
         found = rows(quality.scores(direction))["binary"]
-        assert found[3:] == ["–"] * 5
+        assert found[3:] == ["–"] * 6
         assert found[1] != "–"
 
     def test_the_text_column_tells_its_tokens(self, direction, tmp_path):

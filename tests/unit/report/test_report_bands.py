@@ -1,4 +1,4 @@
-"""Groups of sentences and words by frequency."""
+"""Groups of sentences and words by frequency and by length."""
 
 from itertools import pairwise
 
@@ -7,7 +7,16 @@ import pytest
 from synthetic import make_result, save_all
 
 from trellex.evaluation.bootstrap import bleu_of
-from trellex.report.bands import SMALLEST_SHARE, bleu_by_rarest_word, rank_label, sentence_groups, word_f1
+from trellex.report.bands import (
+    SMALLEST_SHARE,
+    bleu_by_length,
+    bleu_by_rarest_word,
+    length_groups,
+    length_label,
+    rank_label,
+    sentence_groups,
+    word_f1,
+)
 from trellex.report.study import Study
 
 
@@ -51,6 +60,27 @@ class TestGroups:
     def test_labels(self, first, end, label):
         assert rank_label(first, end, 5000) == label
 
+    def test_of_lengths_by_hand(self):
+        lengths = np.array([0] * 2 + [5] * 10 + [11] * 9 + [21] + [50] * 2)  # 50, 99, 21 and 100 tokens
+        assert [(group.label, group.size) for group in length_groups(lengths)] == [
+            ("≤ 10 tokens", 12),
+            ("11–20 tokens", 9),
+            ("> 20 tokens", 3),
+        ]
+
+    @pytest.mark.parametrize("lengths", [[0], [7], [3] * 5 + [200]])
+    def test_of_lengths_that_are_alike(self, lengths):
+        assert [(group.label, group.size) for group in length_groups(np.array(lengths[:5]))] == [
+            ("all", len(lengths[:5]))
+        ]
+
+    @pytest.mark.parametrize(
+        ("first", "end", "label"),
+        [(0, 11, "≤ 10 tokens"), (21, 41, "21–40 tokens"), (41, 91, "> 40 tokens"), (0, 91, "all")],
+    )
+    def test_labels_of_lengths(self, first, end, label):
+        assert length_label(first, end, 90) == label
+
 
 @pytest.fixture(scope="module")
 def direction(tmp_path_factory):
@@ -70,6 +100,16 @@ class TestValues:
             ]
             assert len(own) == group.size
             assert value == bleu_of(np.array(own))
+
+    def test_bleu_of_a_length_is_that_of_its_sentences(self, direction):
+        bands = bleu_by_length(direction, "beam 5")
+        sentences = direction.methods["binary"].first.scores["beam 5"].sentences
+        for group, value in zip(bands.groups, bands.values["binary"][0], strict=True):
+            own = [row for row in sentences if group.first <= row[1] < group.end]
+            assert len(own) == group.size
+            assert value == bleu_of(np.array(own))
+        assert sum(group.size for group in bands.groups) == len(sentences)
+        assert bleu_by_length(direction, "beam 50") is None
 
     def test_f1(self, direction):
         """Of the first band 2 · right / (translated + expected); unknown words are left out."""

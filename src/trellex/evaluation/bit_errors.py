@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from trellex.arrays import sigmoid
-from trellex.heads import BinaryHead, HybridHead
-from trellex.heads.bits import BitLayer
-from trellex.nmt import TranslationModel
-from trellex.nmt.model import SearchState
 from trellex.search import in_batches, score
-from trellex.text.corpus import ParallelIds
+
+if TYPE_CHECKING:  # a report reads such errors without torch
+    from torch import Tensor
+
+    from trellex.heads.bits import BitLayer
+    from trellex.nmt import TranslationModel
+    from trellex.nmt.model import SearchState
+    from trellex.text.corpus import ParallelIds
 
 
-class BitErrors(NamedTuple):
+@dataclass(frozen=True)
+class BitErrors:
     """How often bits are wrong when the words before are the reference's.
 
     Attributes:
@@ -44,6 +47,10 @@ def bit_errors(model: TranslationModel, pairs: ParallelIds, batch_tokens: int = 
         pairs: sentences with their references
         batch_tokens: the most source words to read side by side
     """
+    import torch
+
+    from trellex.heads import BinaryHead, HybridHead
+
     head = model.head
     if not isinstance(head, BinaryHead | HybridHead):
         return None

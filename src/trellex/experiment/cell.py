@@ -12,7 +12,7 @@ from trellex.evaluation.size import Size
 from trellex.experiment.job import Job
 from trellex.experiment.machine import device_name, versions
 from trellex.experiment.metrics import Metrics
-from trellex.experiment.result import BitErrors, Evaluation, Result, Score, Training
+from trellex.experiment.result import Evaluation, Result, Score, Training
 from trellex.search import SearchSettings
 from trellex.text.corpus import Corpus
 from trellex.text.manifest import TextSettings
@@ -46,7 +46,6 @@ def score(job: Job) -> None:
     evaluations, averaged = metrics.evaluations, averaged_test_bleu(metrics.evaluations)
     assert averaged is not None  # there is a test split
     curve = [Evaluation.model_validate(evaluation._asdict()) for evaluation in evaluations]
-    errors = bit_errors(loaded.model, test)
     Result(
         cell=job.cell,
         corpus=job.corpus,
@@ -61,7 +60,7 @@ def score(job: Job) -> None:
         scores={name: _score(found, references, loaded.text) for name, found in translations.items()},
         rarest=rarest_ranks(references, vocabulary),
         bands=word_bands(translations["greedy"], references, vocabulary),
-        bit_errors=errors and BitErrors.model_validate(errors._asdict()),
+        bit_errors=bit_errors(loaded.model, test),
         timing=None,
     ).save(job.result_file)
 

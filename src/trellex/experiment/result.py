@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from trellex.evaluation.bands import WordBand
+from trellex.evaluation.bit_errors import BitErrors
 from trellex.evaluation.size import Size
 from trellex.text.files import atomic_writer
 
@@ -76,15 +77,6 @@ class Score(_Record):
     sentences: list[list[int]]  # of each: tokens of translation and reference, right and all 1- to 4-grams
 
 
-class BitErrors(_Record):
-    """How often bits are wrong on the test set when the words before are the reference's."""
-
-    predictions: int  # words that the bits were asked for
-    before: float  # the share of wrong bits of the code words, each bit read on its own
-    after: float  # the share of wrong bits of the words that the head decodes
-    words: float  # the share of words with a wrong bit after decoding
-
-
 class Training(_Record):
     """How training went."""
 
@@ -134,7 +126,7 @@ class Result(_Record):
     scores: dict[str, Score]  # by way of searching: greedy, beam 5
     rarest: list[int]  # the rank of the rarest word of each reference; the size of the vocabulary if unknown
     bands: list[WordBand]
-    bit_errors: BitErrors | None
+    bit_errors: BitErrors | None  # on the test set; None without bits
     timing: Timing | None = Field(None)
 
     @classmethod

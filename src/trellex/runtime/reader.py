@@ -10,45 +10,41 @@ from numpy.typing import NDArray
 
 from trellex.codes import FrequencyCode
 from trellex.spelling import Spelling
-from trellex.trellis.host import check
-from trellex.trellis.kernels import compiled, topk
+from trellex.trellis.host import topk
+from trellex.trellis.kernels import compiled_sums
 from trellex.trellis.lattice import lattice_of
 
-FEW = 8  # hidden states up to which multiplying them in the kernel is faster than by BLAS
+FEW = 2  # hidden states up to which multiplying them in the kernel is faster than by BLAS
 
 
 def best_reader(
     spelling: Spelling, weight: NDArray[Any], bias: NDArray[Any]
 ) -> Callable[[NDArray[Any]], NDArray[np.int64]]:
-    """A function from hidden states [N, H] to the most probable words [N], whose logits are h · weight + bias.
+    """A function from hidden states [N, H] to the most probable words [N], whose logits are weight · h + bias.
 
-    weight [H, L], bias [L]
+    weight [L, H], bias [L]
     """
     lattice = lattice_of(spelling.ecc.generators, spelling.code.num_bits, spelling.restriction)
-    tables = lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
     numbers_are_words = isinstance(spelling.code, FrequencyCode)
 
     def best(h: NDArray[Any]) -> NDArray[np.int64]:
-        numbers, scores = np.empty((len(h), 1), np.int64), np.empty((len(h), 1))
+        logits = np.empty((len(h), len(bias)))
         if len(h) <= FEW:
-            check(_best(h, weight, bias, *tables, numbers, scores))
+            _multiply(h, weight, bias, logits)
         else:
-            check(topk((h @ weight + bias).astype(np.float64), *tables, numbers, scores))
-        return numbers[:, 0] if numbers_are_words else spelling.code.words(numbers[:, 0])
+            logits[:] = h @ weight.T + bias
+        numbers = topk(logits, 1, lattice)[0][:, 0]
+        return numbers if numbers_are_words else spelling.code.words(numbers)
 
     return best
 
 
-@compiled
-def _best(h, weight, bias, levels, incoming, edges, patterns, numbers, scores):
-    """The best word of every row, as `topk` finds it; returns the first row with a NaN, or −1."""
-    logits = np.empty((h.shape[0], bias.shape[0]))
-    sums = np.empty_like(bias)
+@compiled_sums
+def _multiply(h, weight, bias, logits):
+    """h [N, H] times weight [L, H] plus bias [L] -> logits [N, L]"""
     for row in range(h.shape[0]):
-        sums[:] = bias
-        for unit in range(h.shape[1]):
-            value = h[row, unit]
-            for bit in range(sums.shape[0]):
-                sums[bit] += value * weight[unit, bit]
-        logits[row] = sums
-    return topk(logits, levels, incoming, edges, patterns, numbers, scores)
+        for bit in range(weight.shape[0]):
+            total = bias[bit]
+            for unit in range(weight.shape[1]):
+                total += h[row, unit] * weight[bit, unit]
+            logits[row, bit] = total

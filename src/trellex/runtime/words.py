@@ -129,17 +129,17 @@ class BitWords:
         logits = self._logits(inputs).reshape(len(inputs), self.mixtures, self.spelling.length)
         if self.weights is None:
             return logits, np.zeros((len(inputs), 1))
-        weights = (inputs @ self.weights[0] + self.weights[1]).astype(np.float64)
+        weights = (inputs @ self.weights[0].T + self.weights[1]).astype(np.float64)
         return logits, weights - np.logaddexp.reduce(weights, -1)[:, None]
 
     def _logits(self, inputs: Floats) -> Floats:
         """[N, I] -> [N, K · L]"""
-        return (inputs @ self.linear[0] + self.linear[1]).astype(np.float64)
+        return (inputs @ self.linear[0].T + self.linear[1]).astype(np.float64)
 
     def _inputs(self, output: Output) -> Floats:
         """What the last layers see. -> [N, I]"""
         h = output.hidden
-        return h if self.hidden is None else np.maximum(h @ self.hidden[0] + self.hidden[1], 0)
+        return h if self.hidden is None else np.maximum(h @ self.hidden[0].T + self.hidden[1], 0)
 
     def _to_vocabulary(self, words: Ints) -> Ints:
         """From the code's numbering to that of the vocabulary; −1 stays."""
@@ -208,9 +208,9 @@ def _spelling(facts: HeadFacts, path: Path) -> Spelling:
 
 
 def _load_linear(folder: Path, name: str, inputs: int, outputs: int) -> tuple[Floats, Floats]:
-    """Weight [I, O] and bias [O]."""
+    """Weight [O, I] and bias [O]."""
     weight = load_array(folder / f"{name}.weight.npy", (outputs, inputs))
-    return np.ascontiguousarray(weight.T), load_array(folder / f"{name}.bias.npy", (outputs,))
+    return weight, load_array(folder / f"{name}.bias.npy", (outputs,))
 
 
 def _log_softmax(logits: Floats) -> Floats:

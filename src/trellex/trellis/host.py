@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from itertools import pairwise
@@ -49,12 +49,12 @@ def _also_for_tensors(algorithm: Callable[..., Any]) -> Callable[..., Any]:
 @_also_for_tensors
 def viterbi(probs: Floats, lattice: Lattice) -> NDArray[np.int64]:
     """The most probable word of bit probabilities. probs [N, L] -> bits [N, B]"""
+    if len(probs) <= FEW_TO_DECODE and lattice.butterfly is not None:
+        numbers, scores = np.empty((len(probs), 1), np.int64), np.empty((len(probs), 1))
+        if _run_butterfly(lattice, probs, numbers, scores, of_probs=True) < 0:
+            return numbers >> np.arange(lattice.num_bits) & 1
     bits = np.empty((len(probs), lattice.num_bits), np.int64)
-    if lattice.butterfly is not None and len(probs) <= FEW_TO_DECODE:
-        num_outputs, _, _, half = lattice.butterfly.shape
-        bad_row = kernels.viterbi_butterfly(half, num_outputs)(probs, lattice.butterfly, bits)
-    else:
-        bad_row = _run(kernels.viterbi, lattice, probs, bits)
+    bad_row = _run(kernels.viterbi, _tables(lattice), probs, bits)
     if bad_row >= 0:
         raise ValueError(f"probs: row {bad_row} has a value outside [0, 1] or NaN; apply a sigmoid to logits first")
     return bits
@@ -65,7 +65,14 @@ def topk(logits: Floats, k: int, lattice: Lattice) -> tuple[NDArray[np.int64], F
     """The k best words, best first, −1 and −inf where there are fewer. logits [N, L] -> numbers, scores [N, k]"""
     numbers = np.empty((len(logits), k), np.int64)
     scores = np.empty((len(logits), k))
-    check(_run(kernels.topk, lattice, logits, numbers, scores))
+    if k > 1 or lattice.butterfly is None:
+        check(_run(kernels.topk, _tables(lattice), logits, numbers, scores))
+    elif _run_butterfly(lattice, logits, numbers, scores) >= 0:
+        rows = np.flatnonzero(numbers[:, 0] < 0)
+        found = numbers[rows], scores[rows]
+        bad_row = _run(kernels.topk, _tables(lattice), logits[rows], *found)
+        check(rows[bad_row] if bad_row >= 0 else -1)
+        numbers[rows], scores[rows] = found
     return numbers, scores.astype(logits.dtype, copy=False)
 
 
@@ -75,7 +82,7 @@ def log_partition(logits: Floats, lattice: Lattice, with_posterior: bool = False
     values = np.empty(len(logits), logits.dtype)
     posterior = np.empty(logits.shape if with_posterior else (0, 0), logits.dtype)
     kernel = kernels.log_partition if len(logits) <= FEW_TO_SUM else _log_partition_in_bulk
-    check(_run(kernel, lattice, logits, values, posterior))
+    check(_run(kernel, _tables(lattice), logits, values, posterior))
     return values, posterior if with_posterior else None
 
 
@@ -91,7 +98,7 @@ def _log_partition_in_bulk(logits: Floats, *others: Any) -> int:
 def sample(logits: Floats, uniforms: Floats, lattice: Lattice) -> NDArray[np.int64]:
     """Words drawn with their probabilities. logits [N, L], uniforms [N, T] in [0, 1) -> numbers [N]"""
     numbers = np.empty(len(logits), np.int64)
-    check(_run(kernels.sample, lattice, logits, uniforms, numbers))
+    check(_run(kernels.sample, _tables(lattice), logits, uniforms, numbers))
     return numbers
 
 
@@ -100,9 +107,22 @@ def check(bad_row: int) -> None:
         raise ValueError(f"logits: row {bad_row} has a NaN; look for it where the logits were made")
 
 
-def _run(kernel: Callable[..., int], lattice: Lattice, rows: Floats, *others: Floats) -> int:
+def _run_butterfly(
+    lattice: Lattice, rows: Floats, numbers: NDArray[np.int64], scores: Floats, of_probs: bool = False
+) -> int:
+    """The best words of logits or probabilities [N, L] -> [N, 1] twice; the first row that is left open, or −1."""
+    assert lattice.butterfly is not None
+    num_outputs, _, _, half = lattice.butterfly.shape
+    kernel = kernels.butterfly(half, num_outputs, of_probs)
+    return _run(kernel, (lattice.butterfly, lattice.automaton), rows, numbers, scores)
+
+
+def _tables(lattice: Lattice) -> tuple[NDArray[Any], ...]:
+    return lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
+
+
+def _run(kernel: Callable[..., int], tables: Sequence[NDArray[Any]], rows: Floats, *others: Floats) -> int:
     """Call `kernel` on all rows, or on a share of them in each of several threads; the first bad row, or −1."""
-    tables = (lattice.levels, lattice.incoming, lattice.edges, lattice.patterns)
     shares = min(_threads, len(rows) // MIN_ROWS)
     if shares <= 1:
         return kernel(rows, *tables, *others)

@@ -36,33 +36,55 @@ def _log_odds(prob):
     return CERTAIN if prob == 1.0 else math.nan
 
 
+@compiled
+def _finite(logit):
+    return math.copysign(CERTAIN, logit) if abs(logit) == math.inf else logit
+
+
+@compiled
+def _accepts(automaton, number):
+    """Whether the bits of a number are those of a word. automaton [B, S, 2]"""
+    state = 0
+    for place in range(automaton.shape[0]):
+        state = automaton[place, state, number >> place & 1]
+        if state < 0:
+            return False
+    return True
+
+
 @cache
-def viterbi_butterfly(half: int, num_outputs: int) -> Callable[..., Any]:
-    """Viterbi for one word at a time over all 2^B bit arrays, the states of a level side by side.
+def butterfly(half: int, num_outputs: int, of_probs: bool = False) -> Callable[..., Any]:
+    """Viterbi for one row at a time over all 2^B bit arrays, the states of a level side by side.
 
     State 2q + b is entered from the states q and q + half alike, so the q make vectors; `half` and `num_outputs`
     are constants of the compiled code, for only short loops of known length become plain vector instructions.
     """
 
     @compiled
-    def viterbi(probs, outputs, bits):
-        """probs [N, L] -> bits [N, B]
+    def best(rows, outputs, automaton, numbers, scores):
+        """The best bit array of every row, if it is a word: then no word is better. rows [N, L] -> [N, 1] twice
+
+        Rows are logits or, if so compiled, probabilities. Of equally good arrays the one with the lowest number wins.
+        Where the best is no word, or a value is none, the number is −1; returns the first such row, or −1.
 
         outputs: the bit that each generator puts out on entering state 2q + b from q + x · half [n, b, x, q]
+        automaton: [B, S, 2]
         """
-        num_bits = bits.shape[1]
-        num_steps = probs.shape[1] // num_outputs
+        num_bits = automaton.shape[0]
+        num_steps = rows.shape[1] // num_outputs
         logits = np.empty(num_outputs)
         score, even, odd = np.empty(2 * half), np.empty(half), np.empty(half)
         from_upper = np.empty((num_steps, 2, half), np.bool_)
-        for row in range(probs.shape[0]):
+        first_open = -1
+        for row in range(rows.shape[0]):
             score[:] = -math.inf
             score[0] = 0.0
+            is_word = True
             for step in range(num_steps):
                 for output in range(num_outputs):
-                    logits[output] = _log_odds(np.float64(probs[row, step * num_outputs + output]))
-                    if logits[output] != logits[output]:
-                        return row
+                    value = np.float64(rows[row, step * num_outputs + output])
+                    logits[output] = _log_odds(value) if of_probs else _finite(value)
+                    is_word = is_word and logits[output] == logits[output]
                 for q in range(half):
                     lower, upper = 0.0, 0.0
                     for output in range(num_outputs):
@@ -83,15 +105,18 @@ def viterbi_butterfly(half: int, num_outputs: int) -> Callable[..., Any]:
                         from_upper[step, 1, q] = upper > lower
                 for q in range(half):
                     score[2 * q], score[2 * q + 1] = even[q], odd[q]
-            q, bit = np.uint64(0), np.uint64(0)
+            number, q, bit = np.int64(0), np.uint64(0), np.uint64(0)
             for step in range(num_steps - 1, -1, -1):
-                if step < num_bits:
-                    bits[row, step] = bit
+                number = number << 1 | np.int64(bit)
                 state = q + np.uint64(half) if from_upper[step, bit, q] else q
                 q, bit = state >> np.uint64(1), state & np.uint64(1)
-        return -1
+            is_word = is_word and _accepts(automaton, number)
+            numbers[row, 0], scores[row, 0] = number if is_word else -1, score[0]
+            if first_open < 0 and not is_word:
+                first_open = row
+        return first_open
 
-    return viterbi
+    return best
 
 
 @compiled
@@ -175,8 +200,7 @@ def _metrics(logits, patterns, metric):
             logit = np.float64(logits[step * num_outputs + output])
             if logit != logit:
                 return False
-            if abs(logit) == math.inf:
-                logit = math.copysign(CERTAIN, logit)
+            logit = _finite(logit)
             for pattern in range(num_patterns):
                 metric[step, pattern] += patterns[pattern, output] * logit
     return True

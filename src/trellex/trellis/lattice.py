@@ -30,8 +30,8 @@ class Lattice:
         incoming: edges into state s are incoming[s] … incoming[s + 1] − 1, that of the lowest number first [states + 1]
         edges: source state (counted within its level), output pattern, input bit  [edges, 3]
         patterns: the different outputs of a step, 0 or 1 for each generator  [patterns, n]
-        butterfly: where all arrays are words, the outputs on entering register 2q + b from q + x · 2^(m − 1)
-            [n, b, x, q]; None otherwise, or if m = 0
+        automaton: says which of all bit arrays are words  [B, S, 2]
+        butterfly: the outputs on entering register 2q + b from q + x · 2^(m − 1)  [n, b, x, q]; None if m = 0
     """
 
     num_bits: int
@@ -40,6 +40,7 @@ class Lattice:
     incoming: NDArray[np.uint32]
     edges: NDArray[np.uint16]
     patterns: NDArray[np.float64]
+    automaton: NDArray[np.int64]
     butterfly: NDArray[np.float64] | None
 
     @property
@@ -179,7 +180,8 @@ def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64]) -> 
         incoming=incoming.astype(np.uint32),
         edges=np.ascontiguousarray(np.concatenate(edge_blocks)[:, :3], np.uint16),
         patterns=patterns,
-        butterfly=_butterfly(patterns[pattern_of_register]) if memory and not automaton.any() else None,
+        automaton=automaton,
+        butterfly=_butterfly(patterns[pattern_of_register]) if memory else None,
     )
 
 

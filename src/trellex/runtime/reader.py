@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trellex.codes import FrequencyCode
 from trellex.spelling import Spelling
 from trellex.trellis.host import topk
-from trellex.trellis.kernels import compiled_sums
+from trellex.trellis.kernels import butterfly, compiled, compiled_sums
 from trellex.trellis.lattice import lattice_of
 
 FEW = 2  # hidden states up to which multiplying them in the kernel is faster than by BLAS
@@ -25,18 +25,24 @@ def best_reader(
     weight [L, H], bias [L]
     """
     lattice = lattice_of(spelling.ecc.generators, spelling.code.num_bits, spelling.restriction)
+    tables, few = lattice.butterfly, 0 if lattice.butterfly is None else FEW
     numbers_are_words = isinstance(spelling.code, FrequencyCode)
 
     def best(h: NDArray[Any]) -> NDArray[np.int64]:
-        logits = np.empty((len(h), len(bias)))
-        if len(h) <= FEW:
-            _multiply(h, weight, bias, logits)
-        else:
-            logits[:] = h @ weight.T + bias
-        numbers = topk(logits, 1, lattice)[0][:, 0]
-        return numbers if numbers_are_words else spelling.code.words(numbers)
+        numbers = np.empty((len(h), 1), np.int64)
+        if len(h) > few or _best(h, weight, bias, tables, numbers) >= 0:
+            numbers, _ = topk((h @ weight.T + bias).astype(np.float64), 1, lattice)
+        return numbers[:, 0] if numbers_are_words else spelling.code.words(numbers[:, 0])
 
     return best
+
+
+@compiled
+def _best(h, weight, bias, tables, numbers):
+    """The best word of every row, as `butterfly` finds it. h [N, H] -> numbers [N, 1]"""
+    logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
+    _multiply(h, weight, bias, logits)
+    return butterfly(logits, tables, False, numbers, scores)
 
 
 @compiled_sums

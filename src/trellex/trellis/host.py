@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from itertools import pairwise
@@ -51,7 +51,7 @@ def viterbi(probs: Floats, lattice: Lattice) -> NDArray[np.int64]:
     """The most probable word of bit probabilities. probs [N, L] -> bits [N, B]"""
     if len(probs) <= FEW_TO_DECODE and lattice.butterfly is not None:
         numbers, scores = np.empty((len(probs), 1), np.int64), np.empty((len(probs), 1))
-        if _run_butterfly(lattice, probs, numbers, scores, of_probs=True) < 0:
+        if _run(kernels.butterfly, (lattice.butterfly, True), probs, numbers, scores) < 0:
             return numbers >> np.arange(lattice.num_bits) & 1
     bits = np.empty((len(probs), lattice.num_bits), np.int64)
     bad_row = _run(kernels.viterbi, _tables(lattice), probs, bits)
@@ -67,7 +67,7 @@ def topk(logits: Floats, k: int, lattice: Lattice) -> tuple[NDArray[np.int64], F
     scores = np.empty((len(logits), k))
     if k > 1 or lattice.butterfly is None:
         check(_run(kernels.topk, _tables(lattice), logits, numbers, scores))
-    elif _run_butterfly(lattice, logits, numbers, scores) >= 0:
+    elif _run(kernels.butterfly, (lattice.butterfly, False), logits, numbers, scores) >= 0:
         rows = np.flatnonzero(numbers[:, 0] < 0)
         found = numbers[rows], scores[rows]
         bad_row = _run(kernels.topk, _tables(lattice), logits[rows], *found)
@@ -107,21 +107,11 @@ def check(bad_row: int) -> None:
         raise ValueError(f"logits: row {bad_row} has a NaN; look for it where the logits were made")
 
 
-def _run_butterfly(
-    lattice: Lattice, rows: Floats, numbers: NDArray[np.int64], scores: Floats, of_probs: bool = False
-) -> int:
-    """The best words of logits or probabilities [N, L] -> [N, 1] twice; the first row that is left open, or −1."""
-    assert lattice.butterfly is not None
-    num_outputs, _, _, half = lattice.butterfly.shape
-    kernel = kernels.butterfly(half, num_outputs, of_probs)
-    return _run(kernel, (lattice.butterfly, lattice.automaton), rows, numbers, scores)
-
-
 def _tables(lattice: Lattice) -> tuple[NDArray[Any], ...]:
     return lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
 
 
-def _run(kernel: Callable[..., int], tables: Sequence[NDArray[Any]], rows: Floats, *others: Floats) -> int:
+def _run(kernel: Callable[..., int], tables: tuple[Any, ...], rows: Floats, *others: Floats) -> int:
     """Call `kernel` on all rows, or on a share of them in each of several threads; the first bad row, or −1."""
     shares = min(_threads, len(rows) // MIN_ROWS)
     if shares <= 1:

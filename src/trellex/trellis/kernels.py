@@ -8,9 +8,6 @@ lock, so that threads can share the rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -52,71 +49,64 @@ def _accepts(automaton, number):
     return True
 
 
-@cache
-def butterfly(half: int, num_outputs: int, of_probs: bool = False) -> Callable[..., Any]:
-    """Viterbi for one row at a time over all 2^B bit arrays, the states of a level side by side.
+@compiled
+def butterfly(rows, tables, of_probs, numbers, scores):
+    """The best bit array of every row, if it is a word: then no word is better. rows [N, L] -> [N, 1] twice
 
-    State 2q + b is entered from the states q and q + half alike, so the q make vectors; `half` and `num_outputs`
-    are constants of the compiled code, for only short loops of known length become plain vector instructions.
+    Viterbi for one row at a time over all 2^B bit arrays, the states of a level side by side: state 2q + b is entered
+    from the states q and q + half alike, so the q make vectors. Of equally good arrays the one with the lowest number
+    wins. Where the best is no word, or a value is none, the number is −1; returns the first such row, or −1.
+
+    tables: the `butterfly` of a `Lattice`
+    of_probs: whether rows hold probabilities instead of logits
     """
-
-    @compiled
-    def best(rows, outputs, automaton, numbers, scores):
-        """The best bit array of every row, if it is a word: then no word is better. rows [N, L] -> [N, 1] twice
-
-        Rows are logits or, if so compiled, probabilities. Of equally good arrays the one with the lowest number wins.
-        Where the best is no word, or a value is none, the number is −1; returns the first such row, or −1.
-
-        outputs: the bit that each generator puts out on entering state 2q + b from q + x · half [n, b, x, q]
-        automaton: [B, S, 2]
-        """
-        num_bits = automaton.shape[0]
-        num_steps = rows.shape[1] // num_outputs
-        logits = np.empty(num_outputs)
-        score, even, odd = np.empty(2 * half), np.empty(half), np.empty(half)
-        from_upper = np.empty((num_steps, 2, half), np.bool_)
-        first_open = -1
-        for row in range(rows.shape[0]):
-            score[:] = -math.inf
-            score[0] = 0.0
-            is_word = True
-            for step in range(num_steps):
+    outputs, automaton, register, generators = tables
+    half, num_outputs = 1 << (len(register) - 1), len(generators)  # known when this is compiled
+    num_bits = automaton.shape[0]
+    num_steps = rows.shape[1] // num_outputs
+    logits = np.empty(num_outputs)
+    score, even, odd = np.empty(2 * half), np.empty(half), np.empty(half)
+    from_upper = np.empty((num_steps, 2, half), np.bool_)
+    first_open = -1
+    for row in range(rows.shape[0]):
+        score[:] = -math.inf
+        score[0] = 0.0
+        is_word = True
+        for step in range(num_steps):
+            for output in range(num_outputs):
+                value = np.float64(rows[row, step * num_outputs + output])
+                logits[output] = _log_odds(value) if of_probs else _finite(value)
+                is_word = is_word and logits[output] == logits[output]
+            for q in range(half):
+                lower, upper = 0.0, 0.0
                 for output in range(num_outputs):
-                    value = np.float64(rows[row, step * num_outputs + output])
-                    logits[output] = _log_odds(value) if of_probs else _finite(value)
-                    is_word = is_word and logits[output] == logits[output]
+                    lower += outputs[output, 0, 0, q] * logits[output]
+                    upper += outputs[output, 0, 1, q] * logits[output]
+                lower, upper = score[q] + lower, score[q + half] + upper
+                even[q] = upper if upper > lower else lower
+                from_upper[step, 0, q] = upper > lower
+            odd[:] = -math.inf
+            if step < num_bits:
                 for q in range(half):
                     lower, upper = 0.0, 0.0
                     for output in range(num_outputs):
-                        lower += outputs[output, 0, 0, q] * logits[output]
-                        upper += outputs[output, 0, 1, q] * logits[output]
+                        lower += outputs[output, 1, 0, q] * logits[output]
+                        upper += outputs[output, 1, 1, q] * logits[output]
                     lower, upper = score[q] + lower, score[q + half] + upper
-                    even[q] = upper if upper > lower else lower
-                    from_upper[step, 0, q] = upper > lower
-                odd[:] = -math.inf
-                if step < num_bits:
-                    for q in range(half):
-                        lower, upper = 0.0, 0.0
-                        for output in range(num_outputs):
-                            lower += outputs[output, 1, 0, q] * logits[output]
-                            upper += outputs[output, 1, 1, q] * logits[output]
-                        lower, upper = score[q] + lower, score[q + half] + upper
-                        odd[q] = upper if upper > lower else lower
-                        from_upper[step, 1, q] = upper > lower
-                for q in range(half):
-                    score[2 * q], score[2 * q + 1] = even[q], odd[q]
-            number, q, bit = np.int64(0), np.uint64(0), np.uint64(0)
-            for step in range(num_steps - 1, -1, -1):
-                number = number << 1 | np.int64(bit)
-                state = q + np.uint64(half) if from_upper[step, bit, q] else q
-                q, bit = state >> np.uint64(1), state & np.uint64(1)
-            is_word = is_word and _accepts(automaton, number)
-            numbers[row, 0], scores[row, 0] = number if is_word else -1, score[0]
-            if first_open < 0 and not is_word:
-                first_open = row
-        return first_open
-
-    return best
+                    odd[q] = upper if upper > lower else lower
+                    from_upper[step, 1, q] = upper > lower
+            for q in range(half):
+                score[2 * q], score[2 * q + 1] = even[q], odd[q]
+        number, q, bit = np.int64(0), np.uint64(0), np.uint64(0)
+        for step in range(num_steps - 1, -1, -1):
+            number = number << 1 | np.int64(bit)
+            state = q + np.uint64(half) if from_upper[step, bit, q] else q
+            q, bit = state >> np.uint64(1), state & np.uint64(1)
+        is_word = is_word and _accepts(automaton, number)
+        numbers[row, 0], scores[row, 0] = number if is_word else -1, score[0]
+        if first_open < 0 and not is_word:
+            first_open = row
+    return first_open
 
 
 @compiled

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Size: TypeAlias = "int | NDArray[Any] | None"
+Butterfly: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64], tuple[int, ...], tuple[int, ...]]
 
 MAX_BITS = 62  # word ids are int64
 MAX_LEVEL, MAX_INCOMING = 1 << 16, 1 << 8  # what the kernels count in 16 and 8 bits
@@ -30,8 +31,9 @@ class Lattice:
         incoming: edges into state s are incoming[s] … incoming[s + 1] − 1, that of the lowest number first [states + 1]
         edges: source state (counted within its level), output pattern, input bit  [edges, 3]
         patterns: the different outputs of a step, 0 or 1 for each generator  [patterns, n]
-        automaton: says which of all bit arrays are words  [B, S, 2]
-        butterfly: the outputs on entering register 2q + b from q + x · 2^(m − 1)  [n, b, x, q]; None if m = 0
+        butterfly: all 2^B bit arrays, as vectors like them: the outputs on entering register 2q + b from q + x · 2^(m − 1)
+            [n, b, x, q]; the automaton that says which of the arrays are words [B, S, 2]; m zeros and n zeros, for the
+            length of a tuple is a constant of compiled code. None if m = 0
     """
 
     num_bits: int
@@ -40,8 +42,7 @@ class Lattice:
     incoming: NDArray[np.uint32]
     edges: NDArray[np.uint16]
     patterns: NDArray[np.float64]
-    automaton: NDArray[np.int64]
-    butterfly: NDArray[np.float64] | None
+    butterfly: Butterfly | None
 
     @property
     def num_steps(self) -> int:
@@ -180,14 +181,16 @@ def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64]) -> 
         incoming=incoming.astype(np.uint32),
         edges=np.ascontiguousarray(np.concatenate(edge_blocks)[:, :3], np.uint16),
         patterns=patterns,
-        automaton=automaton,
-        butterfly=_butterfly(patterns[pattern_of_register]) if memory else None,
+        butterfly=_butterfly(patterns[pattern_of_register], automaton) if memory else None,
     )
 
 
-def _butterfly(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """outputs by register [2^(m + 1), n], with the oldest bit x and the newest b -> [n, b, x, q]"""
-    return np.ascontiguousarray(outputs.reshape(2, -1, 2, outputs.shape[1]).transpose(3, 2, 0, 1))
+def _butterfly(outputs: NDArray[np.float64], automaton: NDArray[np.int64]) -> Butterfly:
+    """outputs: by register, with the oldest bit x and the newest b  [2^(m + 1), n]"""
+    num_registers, num_outputs = outputs.shape
+    by_bit = outputs.reshape(2, -1, 2, num_outputs).transpose(3, 2, 0, 1)
+    memory = num_registers.bit_length() - 2
+    return np.ascontiguousarray(by_bit), np.array(automaton), (0,) * memory, (0,) * num_outputs
 
 
 def _outputs(generators: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

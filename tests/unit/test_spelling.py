@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
-from trellex.runtime.reader import FEW, best_reader
+from trellex.runtime.reader import FEW, Reader
 from trellex.spelling import Spelling, check_decoding
 from trellex.trellis import ConvolutionalCode, IdentityCode, between
 
@@ -100,7 +100,7 @@ class TestTopk:
     def test_the_best_word_of_one_part(self, spelling, outputs):
         logits = outputs[0][:, 0]
         expected = words_of(spelling)[by_hand(spelling, logits[:, None])[:, 0].argmax(-1)]
-        same = best_reader(spelling, np.eye(spelling.length), np.zeros(spelling.length))
+        same = Reader(spelling, np.eye(spelling.length), np.zeros(spelling.length)).best
         assert np.array_equal(same(np.tile(logits, (FEW, 1))), np.tile(expected, FEW))
         assert np.array_equal(np.concatenate([same(row[None]) for row in logits]), expected)
 

@@ -12,7 +12,16 @@ import onnx
 from trellex.heads import BinaryHead, Head, HybridHead, SoftmaxHead
 from trellex.nmt import TranslationModel
 from trellex.runtime.folder import HeadFacts, RuntimeManifest, new_folder, seal
-from trellex.runtime.graphs import Linear, Weights, decoder_graph, encoder_graph, gates_of_words, softmax_graph
+from trellex.runtime.graphs import (
+    Linear,
+    Weights,
+    decoder_graph,
+    encoder_graph,
+    gates_of_words,
+    logits_graph,
+    softmax_graph,
+)
+from trellex.runtime.rounded import RoundedSoftmax
 from trellex.runtime.vectors import GATES, GateVectors, Vectors
 from trellex.translator import Translator
 
@@ -53,11 +62,15 @@ def export(translator: Translator, folder: Path, precision: str = "int8") -> Non
         else:
             Vectors.save(new / "target.vectors.npy", weights["decoder.embedding.weight"], is_half=False)
         _save(new / "encoder", is_int8, lambda arithmetic: encoder_graph(weights, arithmetic))
-        every, frequent = (_linear(weights, f"head.{name}") for name in ("linear", "softmax"))
         feeds = manifest.input_feeding
-        _save(new / "decoder", is_int8, lambda arithmetic: decoder_graph(weights, arithmetic, feeds, frequent))
+        _save(new / "decoder", is_int8, lambda arithmetic: decoder_graph(weights, arithmetic, feeds))
+        every, frequent = (_linear(weights, f"head.{name}") for name in ("linear", "softmax"))
         if every is not None:
             _save(new / "softmax", is_int8, lambda arithmetic: softmax_graph(every, arithmetic))
+        if frequent is not None:
+            _save(new / "softmax", is_int8, lambda arithmetic: logits_graph(frequent, arithmetic))
+            if is_int8:
+                RoundedSoftmax.save(new, *frequent)
         for key, value in weights.items():
             if key.startswith("head.bits."):
                 np.save(new / f"{key.removeprefix('head.')}.npy", value)

@@ -53,7 +53,7 @@ class RuntimeManifest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     format: Literal["trellex-runtime"] = "trellex-runtime"
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     precision: Literal["fp32", "int8"]
     text: TextSettings
     head: HeadFacts
@@ -87,15 +87,17 @@ class RuntimeManifest(BaseModel):
     def expected_files(self) -> set[str]:
         """The names of files that a model of this kind has; large weights of graphs are in others besides."""
         head = self.head
-        graphs = ["encoder", "decoder", *([] if head.mixtures else ["softmax"])]
+        graphs = ["encoder", "decoder", *(["softmax"] if head.softmax_size else [])]
         parts = ("linear", head.mixtures), ("weights", head.mixtures > 1), ("hidden", head.hidden_layer)
         layers = [f"bits.{name}" for name, exists in parts if exists]
+        of_softmax = [f"softmax.{kind}" for kind in ("rounded", "scales", "bias") if head.first_rare]
+        rounded = ["target.vectors.scales", *of_softmax]
         variants = ("", ".signed") if self.precision == "int8" else ("",)
         return {
             *(f"{graph}{variant}.onnx" for graph in graphs for variant in variants),
             *(f"{layer}.{kind}.npy" for layer in layers for kind in ("weight", "bias")),
             *(f"{side}.vectors.npy" for side in ("source", "target")),
-            *(["target.vectors.scales.npy"] if self.precision == "int8" else []),
+            *(f"{table}.npy" for table in rounded if self.precision == "int8"),
             *(f"vocab.{side}.txt" for side in ("source", "target")),
         }
 

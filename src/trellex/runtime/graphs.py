@@ -155,15 +155,12 @@ def gates_of_words(weights: Weights) -> Iterator[NDArray[np.float32]]:
         yield vectors[start : start + BLOCK] @ gates.of_words.T + gates.bias
 
 
-def decoder_graph(
-    weights: Weights, arithmetic: str, input_feeding: bool, softmax: Linear | None = None
-) -> onnx.ModelProto:
-    """One step of the decoder and, for a hybrid output layer, its softmax.
+def decoder_graph(weights: Weights, arithmetic: str, input_feeding: bool) -> onnx.ModelProto:
+    """One step of the decoder.
 
     Inputs: words, as vectors [N, 1, E] or, in 8 bits, as what they add to the gates [N, 1, 4H]; with input feeding, the
     last output "fed" [N, 1, H]; recurrent [N, 1, 4H], what the last h adds to the gates; c [N, 1, H]; keys, values
-    [N, S, H]; mask [N, S, 1], 0, or −inf on padding. Outputs: next_recurrent, next_c, output [N, 1, H]; logits of the
-    softmax [N, 1, W].
+    [N, S, H]; mask [N, S, 1], 0, or −inf on padding. Outputs: next_recurrent [N, 1, 4H], next_c and output [N, 1, H].
 
     The new h is multiplied once, by all that it meets in this step and the next.
     """
@@ -200,8 +197,6 @@ def decoder_graph(
     output = builder.node("Tanh", builder.node("Add", own, context))
     builder.output(next_recurrent, "next_recurrent", ["N", 1, 4 * size])
     builder.output(next_c, "next_c", ["N", 1, size])
-    if softmax is not None:
-        builder.output(builder.linear(output, *softmax), "logits", ["N", 1, len(softmax[0])])
     builder.output(output, "output", ["N", 1, size])
     return builder.model()
 
@@ -220,6 +215,15 @@ def softmax_graph(softmax: Linear, arithmetic: str) -> onnx.ModelProto:
     best, words = builder.node("TopK", logits, k, outputs=2, axis=-1)
     builder.output(builder.node("Sub", best, log_sum), "log_probs", ["N", "k"])
     builder.output(words, "words", ["N", "k"], TensorProto.INT64)
+    return builder.model()
+
+
+def logits_graph(softmax: Linear, arithmetic: str) -> onnx.ModelProto:
+    """Of a softmax over some of the words the logits. Input: output [N, H]. Output: logits [N, W]."""
+    builder = GraphBuilder(arithmetic)
+    size, width = softmax[0].shape
+    logits = builder.linear(builder.input("output", ["N", width]), *softmax)
+    builder.output(logits, "logits", ["N", size])
     return builder.model()
 
 

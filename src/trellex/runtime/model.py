@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from trellex.runtime.folder import RuntimeManifest
 from trellex.runtime.session import Session
 from trellex.runtime.vectors import GateVectors, Vectors
-from trellex.runtime.words import Output, load_words
+from trellex.runtime.words import load_words
 from trellex.text.batches import pad
 from trellex.text.vocabulary import BOS, EOS
+
+OUTPUTS = ("next_recurrent", "next_c", "output")  # of a step
 
 Ints = NDArray[np.int64]
 Floats = NDArray[Any]
@@ -31,11 +33,10 @@ class RuntimeState(NamedTuple):
     recurrent: Floats  # what the last h adds to the gates  [N, 1, 4H]
     c: Floats  # [N, 1, H]
     output: Floats  # [N, 1, H]
-    logits: Floats  # of a hybrid's softmax  [N, 1, W]; of others  [N, 1, 0]
 
     def select(self, rows: Ints) -> RuntimeState:
         """The same with these rows, in this order, possibly repeated."""
-        own = self.recurrent[rows], self.c[rows], self.output[rows], self.logits[rows]
+        own = self.recurrent[rows], self.c[rows], self.output[rows]
         sentence = self.sentence[rows]
         if np.array_equal(sentence, self.sentence):  # as beams of the same sentences change places
             return RuntimeState(self.keys, self.values, self.mask, sentence, *own)
@@ -61,13 +62,11 @@ class RuntimeModel:
         self.encoder = Session(folder, "encoder", threads).check(
             embedded=None, lengths=None, keys=None, values=None, recurrent=None, c=None
         )
-        logits = {"logits": manifest.head.softmax_size} if manifest.head.first_rare else {}
-        self.decoder = Session(folder, "decoder", threads).check(words=None, output=size, **states, **fed, **logits)
+        self.decoder = Session(folder, "decoder", threads).check(words=None, output=size, **states, **fed)
         self.source_vectors = Vectors.load(folder / "source.vectors.npy", source_size, self.encoder.width("embedded"))
         of_target = folder / "target.vectors.npy", target_size, self.decoder.width("words")
         self.target_vectors = GateVectors.load(*of_target) if manifest.precision == "int8" else Vectors.load(*of_target)
-        self.outputs = ["next_recurrent", "next_c", "output", *logits]
-        self.words = load_words(manifest.head, folder, size, threads)
+        self.words = load_words(folder, manifest, threads)
         self.input_feeding = manifest.input_feeding
 
     def inference(self) -> AbstractContextManager[None]:
@@ -80,35 +79,30 @@ class RuntimeModel:
         inputs = {"embedded": embedded, "lengths": lengths}
         keys, values, recurrent, c = self.encoder.run(["keys", "values", "recurrent", "c"], inputs)
         mask = np.where(np.arange(keys.shape[1]) < lengths[:, None], 0, -np.inf).astype(np.float32)[..., None]
-        state = RuntimeState(keys, values, mask, np.arange(len(sources)), recurrent, c, np.zeros_like(c), c[..., :0])
+        state = RuntimeState(keys, values, mask, np.arange(len(sources)), recurrent, c, np.zeros_like(c))
         return self.step(state, np.full(len(sources), BOS))
 
     def step(self, state: RuntimeState, words: Ints) -> RuntimeState:
         """Read the next target words [N]."""
-        inputs = {"words": self.target_vectors(words[:, None]), "recurrent": state.recurrent, "c": state.c}
-        inputs |= {"keys": state.keys, "values": state.values, "mask": state.mask}
+        keys, values, mask, sentence, recurrent, c, output = state
+        inputs = {"words": self.target_vectors(words[:, None]), "recurrent": recurrent, "c": c}
+        inputs |= {"keys": keys, "values": values, "mask": mask}
         if self.input_feeding:
-            inputs["fed"] = state.output
-        recurrent, c, output, *logits = self.decoder.run(self.outputs, inputs)
-        own = recurrent, c, output, logits[0] if logits else output[..., :0]
-        return RuntimeState(state.keys, state.values, state.mask, state.sentence, *own)
+            inputs["fed"] = output
+        return RuntimeState(keys, values, mask, sentence, *self.decoder.run(OUTPUTS, inputs))
 
     def best(self, state: RuntimeState) -> Ints:
         """The best next word of every row. -> [N]"""
-        return self.words.best(_output(state))
+        return self.words.best(state.output[:, 0])
 
     def topk(self, state: RuntimeState, k: int) -> tuple[Ints, Floats]:
         """The k best next words of every row. -> words, log_probs [N, k]"""
-        return self.words.topk(_output(state), k)
+        return self.words.topk(state.output[:, 0], k)
 
     def log_prob(self, state: RuntimeState, words: Ints) -> Floats:
         """log P of a next word for every row. words [N] -> [N]"""
-        return self.words.log_prob(_output(state), words)
+        return self.words.log_prob(state.output[:, 0], words)
 
     def sample(self, state: RuntimeState, temperature: float, random: np.random.Generator) -> Ints:
         """A next word drawn for every row. -> [N]"""
-        return self.words.sample(_output(state), temperature, random)
-
-
-def _output(state: RuntimeState) -> Output:
-    return Output(state.output[:, 0], state.logits[:, 0])
+        return self.words.sample(state.output[:, 0], temperature, random)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,31 +9,59 @@ from numpy.typing import NDArray
 
 from trellex.codes import FrequencyCode
 from trellex.spelling import Spelling
-from trellex.trellis.host import topk
+from trellex.trellis.host import log_partition, topk
 from trellex.trellis.kernels import butterfly, compiled, compiled_sums
+from trellex.trellis.kernels import log_partition as sum_up
 from trellex.trellis.lattice import lattice_of
 
 FEW = 2  # hidden states up to which multiplying them in the kernel is faster than by BLAS
 
+Ints = NDArray[np.int64]
+Floats = NDArray[Any]
 
-def best_reader(
-    spelling: Spelling, weight: NDArray[Any], bias: NDArray[Any]
-) -> Callable[[NDArray[Any]], NDArray[np.int64]]:
-    """A function from hidden states [N, H] to the most probable words [N], whose logits are weight · h + bias.
 
-    weight [L, H], bias [L]
+class Reader:
+    """Finds the most probable words of hidden states, whose logits are weight · h + bias.
+
+    Args:
+        spelling: of one part
+        weight: [L, H]
+        bias: [L]
     """
-    lattice = lattice_of(spelling.ecc.generators, spelling.code.num_bits, spelling.restriction)
-    tables, few = lattice.butterfly, 0 if lattice.butterfly is None else FEW
-    numbers_are_words = isinstance(spelling.code, FrequencyCode)
 
-    def best(h: NDArray[Any]) -> NDArray[np.int64]:
+    def __init__(self, spelling: Spelling, weight: Floats, bias: Floats) -> None:
+        self._code, self._layer = spelling.code, (weight, bias)
+        self._lattice = lattice_of(spelling.ecc.generators, spelling.code.num_bits, spelling.restriction)
+        self._few = 0 if self._lattice.butterfly is None else FEW
+        self._numbers_are_words = isinstance(spelling.code, FrequencyCode)
+
+    def best(self, h: Floats) -> Ints:
+        """h [N, H] -> words [N]"""
         numbers = np.empty((len(h), 1), np.int64)
-        if len(h) > few or _best(h, weight, bias, tables, numbers) >= 0:
-            numbers, _ = topk((h @ weight.T + bias).astype(np.float64), 1, lattice)
-        return numbers[:, 0] if numbers_are_words else spelling.code.words(numbers[:, 0])
+        if len(h) > self._few or _best(h, *self._layer, self._lattice.butterfly, numbers) >= 0:
+            numbers, _ = topk(self._logits(h), 1, self._lattice)
+        return self._words(numbers[:, 0])
 
-    return best
+    def best_with_log_prob(self, h: Floats) -> tuple[Ints, Floats]:
+        """h [N, H] -> words, log_probs [N]"""
+        lattice = self._lattice
+        numbers, log_probs = np.empty((len(h), 1), np.int64), np.empty(len(h))
+        tables = lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
+        if (
+            len(h) > self._few
+            or _best_with_log_prob(h, *self._layer, lattice.butterfly, *tables, numbers, log_probs) >= 0
+        ):
+            logits = self._logits(h)
+            numbers, scores = topk(logits, 1, lattice)
+            log_probs = scores[:, 0] - log_partition(logits, lattice)[0]
+        return self._words(numbers[:, 0]), log_probs
+
+    def _logits(self, h: Floats) -> Floats:
+        weight, bias = self._layer
+        return (h @ weight.T + bias).astype(np.float64)
+
+    def _words(self, numbers: Ints) -> Ints:
+        return numbers if self._numbers_are_words else self._code.words(numbers)
 
 
 @compiled
@@ -43,6 +70,18 @@ def _best(h, weight, bias, tables, numbers):
     logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
     _multiply(h, weight, bias, logits)
     return butterfly(logits, tables, False, numbers, scores)
+
+
+@compiled
+def _best_with_log_prob(h, weight, bias, tables, levels, incoming, edges, patterns, numbers, log_probs):
+    """The same, and the log-probability of every row's. h [N, H] -> numbers [N, 1], log_probs [N]"""
+    logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
+    _multiply(h, weight, bias, logits)
+    open_row = butterfly(logits, tables, False, numbers, scores)
+    if open_row < 0:
+        sum_up(logits, levels, incoming, edges, patterns, log_probs, np.empty((0, 0)))
+        log_probs[:] = scores[:, 0] - log_probs
+    return open_row
 
 
 @compiled_sums

@@ -3,54 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellex.arrays import best_of
 from trellex.codes import code_from_dict
-from trellex.runtime.folder import MANIFEST, REMEDY, HeadFacts, load_array
+from trellex.runtime.folder import MANIFEST, REMEDY, HeadFacts, RuntimeManifest, load_array
 from trellex.runtime.session import Session
 from trellex.spelling import Spelling
 from trellex.text.vocabulary import UNK
 from trellex.trellis import ConvolutionalCode, IdentityCode, between
 
+FEW = 2  # hidden states up to which a softmax in 8 bits is faster here than in ONNX Runtime
+
 Ints = NDArray[np.int64]
 Floats = NDArray[Any]
 
 
-class Output(NamedTuple):
-    """What the decoder says after a word."""
-
-    hidden: Floats  # what output layers read  [N, H]
-    logits: Floats  # of a hybrid's softmax  [N, W]; of others  [N, 0]
-
-    def select(self, rows: Ints) -> Output:
-        return Output(self.hidden[rows], self.logits[rows])
-
-
 class Words(Protocol):
-    """What an output layer is to the runtime."""
+    """What an output layer is to the runtime. h: what the decoder puts out after a word  [N, H]"""
 
-    def best(self, output: Output) -> Ints:
+    def best(self, h: Floats) -> Ints:
         """The best words. -> [N]"""
 
-    def topk(self, output: Output, k: int) -> tuple[Ints, Floats]:
+    def topk(self, h: Floats, k: int) -> tuple[Ints, Floats]:
         """The k best words, −1 and −inf where there are fewer. -> words, log_probs [N, k]"""
 
-    def log_prob(self, output: Output, words: Ints) -> Floats:
+    def log_prob(self, h: Floats, words: Ints) -> Floats:
         """words [N] -> [N]"""
 
-    def sample(self, output: Output, temperature: float, random: np.random.Generator) -> Ints:
+    def sample(self, h: Floats, temperature: float, random: np.random.Generator) -> Ints:
         """Words drawn with probabilities in proportion to P^(1 / temperature). -> [N]"""
 
 
-def load_words(facts: HeadFacts, folder: Path, hidden_size: int, threads: int) -> Words:
+def load_words(folder: Path, manifest: RuntimeManifest, threads: int) -> Words:
     """The output layer of an exported model."""
+    facts = manifest.head
     if not facts.mixtures:
         return SoftmaxWords(facts, folder, threads)
-    return HybridWords(facts, folder, hidden_size) if facts.first_rare else BitWords(facts, folder, hidden_size)
+    bits = BitWords(facts, folder, manifest.hidden_size)
+    return HybridWords(bits, folder, manifest, threads) if facts.first_rare else bits
 
 
 class SoftmaxWords:
@@ -60,22 +54,22 @@ class SoftmaxWords:
         self.vocab_size = facts.vocab_size
         self.session = Session(folder, "softmax", threads).check(k=None, words=None, all=facts.vocab_size)
 
-    def best(self, output: Output) -> Ints:
-        return self.run(output, 1, "words")[0][:, 0]
+    def best(self, h: Floats) -> Ints:
+        return self.run(h, 1, "words")[0][:, 0]
 
-    def topk(self, output: Output, k: int) -> tuple[Ints, Floats]:
-        words, log_probs = self.run(output, min(k, self.vocab_size), "words", "log_probs")
+    def topk(self, h: Floats, k: int) -> tuple[Ints, Floats]:
+        words, log_probs = self.run(h, min(k, self.vocab_size), "words", "log_probs")
         return best_of(log_probs, words, k)
 
-    def log_prob(self, output: Output, words: Ints) -> Floats:
-        return _at(self.run(output, 1, "all")[0], words)
+    def log_prob(self, h: Floats, words: Ints) -> Floats:
+        return _at(self.run(h, 1, "all")[0], words)
 
-    def sample(self, output: Output, temperature: float, random: np.random.Generator) -> Ints:
-        return _draw(self.run(output, 1, "all")[0] / temperature, random)
+    def sample(self, h: Floats, temperature: float, random: np.random.Generator) -> Ints:
+        return _draw(self.run(h, 1, "all")[0] / temperature, random)
 
-    def run(self, output: Output, k: int, *names: str) -> list[Floats]:
+    def run(self, h: Floats, k: int, *names: str) -> list[Floats]:
         """These outputs of the graph."""
-        return self.session.run(names, {"output": output.hidden, "k": np.array([k])})
+        return self.session.run(names, {"output": h, "k": np.array([k])})
 
 
 class BitWords:
@@ -84,48 +78,52 @@ class BitWords:
     def __init__(self, facts: HeadFacts, folder: Path, hidden_size: int) -> None:
         self.is_paper, self.offset, self.mixtures = facts.decoding == "paper", facts.offset, facts.mixtures
         self.spelling = _spelling(facts, folder / MANIFEST)
-        from trellex.runtime.reader import best_reader  # loads numba, which a softmax does not need
+        from trellex.runtime.reader import Reader  # loads numba, which a softmax does not need
 
         inputs, layer = hidden_size, facts.hidden_layer
         self.hidden = _load_linear(folder, "bits.hidden", inputs, layer) if layer else None
         inputs = layer or inputs
         self.linear = _load_linear(folder, "bits.linear", inputs, facts.mixtures * self.spelling.length)
         self.weights = _load_linear(folder, "bits.weights", inputs, facts.mixtures) if facts.mixtures > 1 else None
-        self._read = best_reader(self.spelling, *self.linear)
+        self.reader = Reader(self.spelling, *self.linear)
 
-    def best(self, output: Output) -> Ints:
+    def best(self, h: Floats) -> Ints:
         if self.mixtures > 1:
-            return self._to_vocabulary(self.spelling.best(*self._outputs(output)))
+            return self._to_vocabulary(self.spelling.best(*self._outputs(h)))
         if self.is_paper:
-            logits = self._logits(self._inputs(output))
+            logits = self._logits(self._inputs(h))
             return np.maximum(self._to_vocabulary(self.spelling.decode(logits)), UNK)
-        return self._read(self._inputs(output)) + self.offset
+        words = self.reader.best(self._inputs(h))
+        return words + self.offset if self.offset else words
 
-    def topk(self, output: Output, k: int) -> tuple[Ints, Floats]:
+    def topk(self, h: Floats, k: int) -> tuple[Ints, Floats]:
         if self.is_paper and k == 1:
-            words = self.best(output)
-            return words[:, None], self.log_prob(output, words)[:, None]
-        words, log_probs = self.spelling.topk(*self._outputs(output), k)
+            words = self.best(h)
+            return words[:, None], self.log_prob(h, words)[:, None]
+        if self.mixtures == k == 1:
+            words, log_probs = self.reader.best_with_log_prob(self._inputs(h))
+            return words[:, None] + self.offset, log_probs[:, None]
+        words, log_probs = self.spelling.topk(*self._outputs(h), k)
         return self._to_vocabulary(words), log_probs
 
-    def log_prob(self, output: Output, words: Ints) -> Floats:
-        return self.spelling.log_prob(*self._outputs(output), words - self.offset)
+    def log_prob(self, h: Floats, words: Ints) -> Floats:
+        return self.spelling.log_prob(*self._outputs(h), words - self.offset)
 
-    def sample(self, output: Output, temperature: float, random: np.random.Generator) -> Ints:
-        logits, log_weights = self._outputs(output)
+    def sample(self, h: Floats, temperature: float, random: np.random.Generator) -> Ints:
+        logits, log_weights = self._outputs(h)
         if self.mixtures > 1:
             part = _draw(self.spelling.log_masses(logits, log_weights, temperature), random)
             logits = np.take_along_axis(logits, part[:, None, None], 1)
         numbers = self.spelling.ecc.sample(logits[:, 0] / temperature, self.spelling.restriction, random)
         return self._to_vocabulary(self.spelling.code.words(numbers))
 
-    def log_mass(self, output: Output, temperature: float) -> Floats:
+    def log_mass(self, h: Floats, temperature: float) -> Floats:
         """log Σ (π_k P_k(w))^(1 / temperature) over parts and words. -> [N]"""
-        return np.logaddexp.reduce(self.spelling.log_masses(*self._outputs(output), temperature), -1)
+        return np.logaddexp.reduce(self.spelling.log_masses(*self._outputs(h), temperature), -1)
 
-    def _outputs(self, output: Output) -> tuple[Floats, Floats]:
+    def _outputs(self, h: Floats) -> tuple[Floats, Floats]:
         """Logits of the bits and log π. -> [N, K, L], [N, K]"""
-        inputs = self._inputs(output)
+        inputs = self._inputs(h)
         logits = self._logits(inputs).reshape(len(inputs), self.mixtures, self.spelling.length)
         if self.weights is None:
             return logits, np.zeros((len(inputs), 1))
@@ -136,9 +134,8 @@ class BitWords:
         """[N, I] -> [N, K · L]"""
         return (inputs @ self.linear[0].T + self.linear[1]).astype(np.float64)
 
-    def _inputs(self, output: Output) -> Floats:
+    def _inputs(self, h: Floats) -> Floats:
         """What the last layers see. -> [N, I]"""
-        h = output.hidden
         return h if self.hidden is None else np.maximum(h @ self.hidden[0].T + self.hidden[1], 0)
 
     def _to_vocabulary(self, words: Ints) -> Ints:
@@ -149,50 +146,67 @@ class BitWords:
 class HybridWords:
     """Frequent words by softmax, the others by their code. `best` reads bits only where they can matter."""
 
-    def __init__(self, facts: HeadFacts, folder: Path, hidden_size: int) -> None:
-        self.bits = BitWords(facts, folder, hidden_size)
-        self.first_rare, self.is_paper = facts.first_rare, facts.decoding == "paper"
+    def __init__(self, bits: BitWords, folder: Path, manifest: RuntimeManifest, threads: int) -> None:
+        facts = manifest.head
+        self.bits, self.first_rare = bits, facts.first_rare
+        self.session = Session(folder, "softmax", threads).check(output=manifest.hidden_size, logits=facts.softmax_size)
+        self.few = 0
+        if manifest.precision == "int8":
+            from trellex.runtime.rounded import RoundedSoftmax
 
-    def best(self, output: Output) -> Ints:
-        logits = output.logits
-        words = logits[:, : self.first_rare].argmax(-1)
-        logit, other = _at(logits, words), logits[:, self.first_rare]
-        rows = np.flatnonzero(other > logit)
-        if len(rows) == 0:  # a rare word is at most as probable as OTHER
+            self.few, self.rounded = FEW, RoundedSoftmax.load(folder, facts.softmax_size, manifest.hidden_size)
+
+    def best(self, h: Floats) -> Ints:
+        words, leads, some_are_rare = self._best_frequent(h)
+        if not some_are_rare:  # a rare word is at most as probable as OTHER
             return words
-        if self.is_paper:
-            words[rows] = self.bits.best(output.select(rows))
+        rows = np.flatnonzero(leads > 0)
+        if self.bits.is_paper:
+            words[rows] = self.bits.best(h[rows])
             return words
-        rare, rare_log_prob = self.bits.topk(output.select(rows), 1)
-        words[rows] = np.where(other[rows] + rare_log_prob[:, 0] > logit[rows], rare[:, 0], words[rows])
+        rare, rare_log_prob = self.bits.topk(h[rows], 1)
+        words[rows] = np.where(leads[rows] + rare_log_prob[:, 0] > 0, rare[:, 0], words[rows])
         return words
 
-    def topk(self, output: Output, k: int) -> tuple[Ints, Floats]:
-        if self.is_paper and k == 1:
-            best = self.best(output)
-            return best[:, None], self.log_prob(output, best)[:, None]
-        log_probs = _log_softmax(output.logits)
+    def topk(self, h: Floats, k: int) -> tuple[Ints, Floats]:
+        if self.bits.is_paper and k == 1:
+            best = self.best(h)
+            return best[:, None], self.log_prob(h, best)[:, None]
+        log_probs = _log_softmax(self._logits(h))
         frequent = _k_largest(log_probs[:, : self.first_rare], k)
-        rare, rare_log_probs = self.bits.topk(output, k)
+        rare, rare_log_probs = self.bits.topk(h, k)
         other = log_probs[:, self.first_rare, None]
         scores = np.concatenate([np.take_along_axis(log_probs, frequent, -1), other + rare_log_probs], -1)
         return best_of(scores, np.concatenate([frequent, rare], -1), k)
 
-    def log_prob(self, output: Output, words: Ints) -> Floats:
-        log_probs = _at(_log_softmax(output.logits), np.minimum(words, self.first_rare)).astype(np.float64)
+    def log_prob(self, h: Floats, words: Ints) -> Floats:
+        log_probs = _at(_log_softmax(self._logits(h)), np.minimum(words, self.first_rare)).astype(np.float64)
         rows = np.flatnonzero(words >= self.first_rare)
         if len(rows):
-            log_probs[rows] += self.bits.log_prob(output.select(rows), words[rows])
+            log_probs[rows] += self.bits.log_prob(h[rows], words[rows])
         return log_probs
 
-    def sample(self, output: Output, temperature: float, random: np.random.Generator) -> Ints:
-        scores = _log_softmax(output.logits) / temperature
-        scores[:, self.first_rare] += self.bits.log_mass(output, temperature)  # OTHER stands for all rare words
+    def sample(self, h: Floats, temperature: float, random: np.random.Generator) -> Ints:
+        scores = _log_softmax(self._logits(h)) / temperature
+        scores[:, self.first_rare] += self.bits.log_mass(h, temperature)  # OTHER stands for all rare words
         words = _draw(scores, random)
         rows = np.flatnonzero(words == self.first_rare)
         if len(rows):
-            words[rows] = self.bits.sample(output.select(rows), temperature, random)
+            words[rows] = self.bits.sample(h[rows], temperature, random)
         return words
+
+    def _best_frequent(self, h: Floats) -> tuple[Ints, Floats, bool]:
+        """The best frequent words; by how much OTHER exceeds them, in logits; whether it does anywhere. -> [N], [N]"""
+        if len(h) <= self.few:
+            return self.rounded.best(h)
+        logits = self._logits(h)
+        words = logits[:, : self.first_rare].argmax(-1)
+        leads = logits[:, self.first_rare] - _at(logits, words).astype(np.float64)
+        return words, leads, bool((leads > 0).any())
+
+    def _logits(self, h: Floats) -> Floats:
+        """Of frequent words and OTHER. -> [N, W]"""
+        return self.rounded.logits(h) if len(h) <= self.few else self.session.run(["logits"], {"output": h})[0]
 
 
 def _spelling(facts: HeadFacts, path: Path) -> Spelling:

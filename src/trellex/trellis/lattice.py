@@ -31,9 +31,9 @@ class Lattice:
         incoming: edges into state s are incoming[s] … incoming[s + 1] − 1, that of the lowest number first [states + 1]
         edges: source state (counted within its level), output pattern, input bit  [edges, 3]
         patterns: the different outputs of a step, 0 or 1 for each generator  [patterns, n]
-        butterfly: all 2^B bit arrays, as vectors like them: the outputs on entering register 2q + b from q + x · 2^(m − 1)
-            [n, b, x, q]; the automaton that says which of the arrays are words [B, S, 2]; m zeros and n zeros, for the
-            length of a tuple is a constant of compiled code. None if m = 0
+        butterfly: all 2^B bit arrays, as vectors like them; None if m = 0. The outputs on entering register 2q + b from
+            q + x · 2^(m − 1)  [n, b, x, q]; the automaton that says which of the arrays are words  [B, S, 2]; m zeros
+            and n zeros, for the length of a tuple is a constant of compiled code
     """
 
     num_bits: int

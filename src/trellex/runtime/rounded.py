@@ -16,6 +16,7 @@ from trellex.runtime.folder import load_array
 from trellex.trellis.kernels import compiled
 
 LANES = 64  # products side by side: two of the longest vectors there are
+AHEAD = 4096  # bytes from a weight to the one to be fetched meanwhile: CPUs do not look beyond a page themselves
 MOST = 127  # the largest weight
 
 Floats = NDArray[Any]
@@ -114,19 +115,25 @@ def _dot(typing_context, rounded, weight, row):
             context.make_array(kind)(context, builder, value)
             for kind, value in zip(signature.args[:2], arguments[:2], strict=True)
         )
-        vector = ir.VectorType(ir.IntType(32), LANES)
+        number = ir.IntType(32)
+        vector, address = ir.VectorType(number, LANES), ir.IntType(8).as_pointer()
+        prefetch = ir.FunctionType(ir.VoidType(), [address, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address], prefetch)
+        add_up = ir.FunctionType(number, [vector])
+        add_up = cgutils.get_or_insert_function(builder.module, add_up, f"llvm.vector.reduce.add.v{LANES}i32")
         width = builder.extract_value(inputs.shape, 0)
-        start = builder.mul(arguments[2], width)
+        begin = builder.gep(weights.data, [builder.mul(arguments[2], width)])
         sums = cgutils.alloca_once_value(builder, ir.Constant(vector, [0] * LANES))
         with cgutils.for_range_slice(builder, width.type(0), width, width.type(LANES)) as (unit, _):
+            here = builder.gep(begin, [unit])
             factors = []
-            for data, place in ((inputs.data, unit), (weights.data, builder.add(start, unit))):
-                element = data.type.pointee
-                pointer = builder.bitcast(builder.gep(data, [place]), ir.VectorType(element, LANES).as_pointer())
-                factors.append(builder.sext(builder.load(pointer, align=element.width // 8), vector))
+            for start in (builder.gep(inputs.data, [unit]), here):
+                element = start.type.pointee
+                values = builder.bitcast(start, ir.VectorType(element, LANES).as_pointer())
+                factors.append(builder.sext(builder.load(values, align=element.width // 8), vector))
             builder.store(builder.add(builder.load(sums), builder.mul(*factors)), sums)
-        kind = ir.FunctionType(vector.element, [vector])
-        total = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.add.v{LANES}i32")
-        return builder.call(total, [builder.load(sums)])
+            to_read, to_keep, data = number(0), number(3), number(1)
+            builder.call(prefetch, [builder.gep(here, [width.type(AHEAD)]), to_read, to_keep, data])
+        return builder.call(add_up, [builder.load(sums)])
 
     return types.int32(rounded, weight, types.intp), generate

@@ -18,7 +18,7 @@ from trellex.runtime.loading import load_export
 
 HEAD = {"type": "hybrid-9-ec", "mixtures": 3, "hidden_layer": 12}
 NAMES = [
-    *("encoder.onnx", "encoder.weights", "decoder.onnx", "decoder.weights"),
+    *("encoder.onnx", "encoder.weights", "decoder.onnx", "decoder.weights", "softmax.onnx"),
     *("source.vectors.npy", "target.vectors.npy", "vocab.source.txt", "vocab.target.txt"),
     *(f"bits.{layer}.{part}.npy" for layer in ("hidden", "linear", "weights") for part in ("weight", "bias")),
 ]
@@ -60,10 +60,13 @@ def assert_refused(folder, *parts):
 
 
 class TestFiles:
-    def test_scales_of_8_bits_are_missing(self, both, tmp_path):
+    @pytest.mark.parametrize("name", ["target.vectors.scales", "softmax.rounded", "softmax.scales", "softmax.bias"])
+    def test_of_8_bits_are_missing(self, both, tmp_path, name):
         folder = shutil.copytree(both(HEAD, "int8")[2], tmp_path / "export")
-        (folder / "target.vectors.scales.npy").unlink()
-        assert_refused(folder, folder / "target.vectors.scales.npy", "missing")
+        (folder / f"{name}.npy").unlink()
+        assert_refused(folder, folder / f"{name}.npy", "missing")
+        change(folder, lambda data: data["files"].pop(f"{name}.npy"))
+        assert_refused(folder, folder / MANIFEST, f"does not list {name}.npy")
 
     def test_are_listed(self, folder):
         listed = RuntimeManifest.load(folder).files
@@ -119,8 +122,8 @@ class TestManifest:
     @pytest.mark.parametrize(
         ("key", "value"),
         [
-            ("version", 1),
-            ("version", "2"),
+            ("version", 2),
+            ("version", "3"),
             ("format", "onnx"),
             ("precision", "int4"),
             ("hidden_size", 0),

@@ -80,7 +80,7 @@ class Wordless(Forced):
 
     def best(self, state: Any) -> Ints:
         self.turn = (self.turn + 1) % len(self.words)
-        return self.words[self.turn]
+        return endless(self.words[self.turn])
 
 
 def endless(words: Ints) -> Ints:

@@ -37,47 +37,41 @@ class Reader:
 
     def best(self, h: Floats) -> Ints:
         """h [N, H] -> words [N]"""
-        numbers = np.empty((len(h), 1), np.int64)
+        numbers = np.empty(len(h), np.int64)
         if len(h) > self._few or _best(h, *self._layer, self._lattice.butterfly, numbers) >= 0:
-            numbers, _ = topk(self._logits(h), 1, self._lattice)
-        return self._words(numbers[:, 0])
+            numbers = topk(self._logits(h), 1, self._lattice)[0][:, 0]
+        return numbers if self._numbers_are_words else self._code.words(numbers)
 
     def best_with_log_prob(self, h: Floats) -> tuple[Ints, Floats]:
         """h [N, H] -> words, log_probs [N]"""
         lattice = self._lattice
-        numbers, log_probs = np.empty((len(h), 1), np.int64), np.empty(len(h))
-        tables = lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
-        if (
-            len(h) > self._few
-            or _best_with_log_prob(h, *self._layer, lattice.butterfly, *tables, numbers, log_probs) >= 0
-        ):
+        numbers, log_probs = np.empty(len(h), np.int64), np.empty(len(h))
+        tables = lattice.butterfly, lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
+        if len(h) > self._few or _best_with_log_prob(h, *self._layer, *tables, numbers, log_probs) >= 0:
             logits = self._logits(h)
-            numbers, scores = topk(logits, 1, lattice)
-            log_probs = scores[:, 0] - log_partition(logits, lattice)[0]
-        return self._words(numbers[:, 0]), log_probs
+            found, scores = topk(logits, 1, lattice)
+            numbers, log_probs = found[:, 0], scores[:, 0] - log_partition(logits, lattice)[0]
+        return numbers if self._numbers_are_words else self._code.words(numbers), log_probs
 
     def _logits(self, h: Floats) -> Floats:
         weight, bias = self._layer
         return (h @ weight.T + bias).astype(np.float64)
 
-    def _words(self, numbers: Ints) -> Ints:
-        return numbers if self._numbers_are_words else self._code.words(numbers)
-
 
 @compiled
 def _best(h, weight, bias, tables, numbers):
-    """The best word of every row, as `butterfly` finds it. h [N, H] -> numbers [N, 1]"""
+    """The best words, as `butterfly` finds them. h [N, H] -> numbers [N]"""
     logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
     _multiply(h, weight, bias, logits)
-    return butterfly(logits, tables, False, numbers, scores)
+    return butterfly(logits, tables, False, numbers.reshape((-1, 1)), scores)
 
 
 @compiled
 def _best_with_log_prob(h, weight, bias, tables, levels, incoming, edges, patterns, numbers, log_probs):
-    """The same, and the log-probability of every row's. h [N, H] -> numbers [N, 1], log_probs [N]"""
+    """The same with their log-probabilities. h [N, H] -> numbers, log_probs [N]"""
     logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
     _multiply(h, weight, bias, logits)
-    open_row = butterfly(logits, tables, False, numbers, scores)
+    open_row = butterfly(logits, tables, False, numbers.reshape((-1, 1)), scores)
     if open_row < 0:
         sum_up(logits, levels, incoming, edges, patterns, log_probs, np.empty((0, 0)))
         log_probs[:] = scores[:, 0] - log_probs

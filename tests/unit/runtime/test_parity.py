@@ -238,6 +238,23 @@ class TestEightBits:
         assert np.abs(mine - other).mean() < 0.02 * np.abs(mine).mean()
         assert np.corrcoef(mine, other)[0, 1] > 0.998
 
+    @each([(head, {**options, "hidden_size": 32}) for head, options in OF_EACH_KIND if "hybrid" in str(head)])
+    def test_probabilities_of_single_sentences_are_near(self, both, sources, head, options):
+        """A hybrid's softmax is then another loop, and `best` yet another."""
+        ours, theirs, _ = both(head, "int8", **options)
+        mine, other = [], []
+        for source in sources:
+            for state, rounded in steps(ours, theirs, [source], 8):
+                for word in np.random.default_rng(6).integers(0, len(ours.target_vocabulary), (20, 1)):
+                    mine.append(ours.model.log_prob(state, word))
+                    other.append(theirs.model.log_prob(rounded, word))
+                (words, second), log_probs = (part[0] for part in theirs.model.topk(rounded, 2))
+                if log_probs[0] - log_probs[1] > 1e-4 and not theirs.model.words.bits.is_paper:
+                    assert theirs.model.best(rounded)[0] == words != second
+        mine, other = np.concatenate(mine), np.concatenate(other)
+        assert np.abs(mine - other).mean() < 0.02 * np.abs(mine).mean()
+        assert np.corrcoef(mine, other)[0, 1] > 0.998
+
     def test_files_are_smaller(self, both):
         sizes = []
         for precision in ("fp32", "int8"):

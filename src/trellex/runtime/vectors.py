@@ -55,7 +55,7 @@ class GateVectors:
 
     def __call__(self, words: Words) -> Floats:
         """words [..] -> [.., 4H]"""
-        return (self.table[words] * self.scales[words]).reshape(*words.shape, self.width)
+        return (self.table.take(words, 0) * self.scales.take(words, 0)).reshape(*words.shape, self.width)
 
     @classmethod
     def load(cls, path: Path, vocab_size: int, width: int) -> GateVectors:

@@ -49,11 +49,10 @@ def _also_for_tensors(algorithm: Callable[..., Any]) -> Callable[..., Any]:
 @_also_for_tensors
 def viterbi(probs: Floats, lattice: Lattice) -> NDArray[np.int64]:
     """The most probable word of bit probabilities. probs [N, L] -> bits [N, B]"""
-    if len(probs) <= FEW_TO_DECODE and lattice.butterfly is not None:
-        numbers, scores = np.empty((len(probs), 1), np.int64), np.empty((len(probs), 1))
-        if _run(kernels.butterfly, (lattice.butterfly, True), probs, numbers, scores) < 0:
-            return numbers >> np.arange(lattice.num_bits) & 1
     bits = np.empty((len(probs), lattice.num_bits), np.int64)
+    few = len(probs) <= FEW_TO_DECODE and lattice.butterfly is not None
+    if few and kernels.butterfly_bits(probs, lattice.butterfly, bits) < 0:
+        return bits
     bad_row = _run(kernels.viterbi, _tables(lattice), probs, bits)
     if bad_row >= 0:
         raise ValueError(f"probs: row {bad_row} has a value outside [0, 1] or NaN; apply a sigmoid to logits first")

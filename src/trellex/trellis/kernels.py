@@ -110,6 +110,17 @@ def butterfly(rows, tables, of_probs, numbers, scores):
 
 
 @compiled
+def butterfly_bits(probs, tables, bits):
+    """`butterfly` from probabilities to bits. probs [N, L] -> [N, B]"""
+    numbers, scores = np.empty((probs.shape[0], 1), np.int64), np.empty((probs.shape[0], 1))
+    first_open = butterfly(probs, tables, True, numbers, scores)
+    for row in range(bits.shape[0]):
+        for place in range(bits.shape[1]):
+            bits[row, place] = numbers[row, 0] >> place & 1
+    return first_open
+
+
+@compiled
 def _widest(levels):
     """The number of states of the largest level."""
     widest = ONE

@@ -169,6 +169,21 @@ class TestArrays:
         )
 
 
+@pytest.mark.parametrize("size", [600, 1024])
+@pytest.mark.parametrize("rows", [1, 9, 300])
+def test_one_word_is_the_first_of_two(size, rows):
+    """Though another search finds it, whether the best of all bit arrays is a word or not."""
+    ecc = ConvolutionalCode()
+    logits = np.random.default_rng(0).normal(size=(rows, ecc.length(10)))
+    words, scores = ecc.topk(logits, 2, size=size)
+    found, found_scores = ecc.topk(logits, 1, size=size)
+    assert np.array_equal(found[:, 0], words[:, 0])
+    assert np.array_equal(found_scores[:, 0], scores[:, 0])
+    logits[rows // 2, 5] = np.nan
+    with pytest.raises(ValueError, match=f"row {rows // 2} has a NaN"):
+        ecc.topk(logits, 1, size=size)
+
+
 def test_importing_needs_neither_torch_nor_numba():
     script = "import sys, trellex.trellis, trellex.codes; sys.exit(bool({'torch', 'numba'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0

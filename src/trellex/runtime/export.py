@@ -21,6 +21,7 @@ from trellex.runtime.graphs import (
     logits_graph,
     softmax_graph,
 )
+from trellex.runtime.plain import PlainSoftmax
 from trellex.runtime.rounded import RoundedSoftmax
 from trellex.runtime.vectors import GATES, GateVectors, Vectors
 from trellex.translator import Translator
@@ -69,8 +70,7 @@ def export(translator: Translator, folder: Path, precision: str = "int8") -> Non
             _save(new / "softmax", is_int8, lambda arithmetic: softmax_graph(every, arithmetic))
         if frequent is not None:
             _save(new / "softmax", is_int8, lambda arithmetic: logits_graph(frequent, arithmetic))
-            if is_int8:
-                RoundedSoftmax.save(new, *frequent)
+            (RoundedSoftmax if is_int8 else PlainSoftmax).save(new, *frequent)
         for key, value in weights.items():
             if key.startswith("head.bits."):
                 np.save(new / f"{key.removeprefix('head.')}.npy", value)

@@ -90,14 +90,15 @@ class RuntimeManifest(BaseModel):
         graphs = ["encoder", "decoder", *(["softmax"] if head.softmax_size else [])]
         parts = ("linear", head.mixtures), ("weights", head.mixtures > 1), ("hidden", head.hidden_layer)
         layers = [f"bits.{name}" for name, exists in parts if exists]
-        of_softmax = [f"softmax.{kind}" for kind in ("rounded", "scales", "bias") if head.first_rare]
-        rounded = ["target.vectors.scales", *of_softmax]
-        variants = ("", ".signed") if self.precision == "int8" else ("",)
+        is_int8 = self.precision == "int8"
+        of_softmax = ("rounded", "scales", "bias") if is_int8 else ("weight", "bias")
+        variants = ("", ".signed") if is_int8 else ("",)
         return {
             *(f"{graph}{variant}.onnx" for graph in graphs for variant in variants),
             *(f"{layer}.{kind}.npy" for layer in layers for kind in ("weight", "bias")),
             *(f"{side}.vectors.npy" for side in ("source", "target")),
-            *(f"{table}.npy" for table in rounded if self.precision == "int8"),
+            *(f"softmax.{kind}.npy" for kind in of_softmax if head.first_rare),
+            *(["target.vectors.scales.npy"] if is_int8 else []),
             *(f"vocab.{side}.txt" for side in ("source", "target")),
         }
 

@@ -62,7 +62,7 @@ class Reader:
 def _best(h, weight, bias, tables, numbers):
     """The best words, as `butterfly` finds them. h [N, H] -> numbers [N]"""
     logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
-    _multiply(h, weight, bias, logits)
+    multiply(h, weight, bias, logits)
     return butterfly(logits, tables, False, numbers.reshape((-1, 1)), scores)
 
 
@@ -70,7 +70,7 @@ def _best(h, weight, bias, tables, numbers):
 def _best_with_log_prob(h, weight, bias, tables, levels, incoming, edges, patterns, numbers, log_probs):
     """The same with their log-probabilities. h [N, H] -> numbers, log_probs [N]"""
     logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
-    _multiply(h, weight, bias, logits)
+    multiply(h, weight, bias, logits)
     open_row = butterfly(logits, tables, False, numbers.reshape((-1, 1)), scores)
     if open_row < 0:
         sum_up(logits, levels, incoming, edges, patterns, log_probs, np.empty((0, 0)))
@@ -79,7 +79,7 @@ def _best_with_log_prob(h, weight, bias, tables, levels, incoming, edges, patter
 
 
 @compiled_sums
-def _multiply(h, weight, bias, logits):
+def multiply(h, weight, bias, logits):
     """h [N, H] times weight [L, H] plus bias [L] -> logits [N, L]"""
     for row in range(h.shape[0]):
         for bit in range(weight.shape[0]):

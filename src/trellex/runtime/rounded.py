@@ -31,6 +31,8 @@ class RoundedSoftmax:
         bias: [W]
     """
 
+    few = 2  # hidden states up to which it is faster than ONNX Runtime
+
     def __init__(self, weight: NDArray[np.int8], scales: Floats, bias: Floats) -> None:
         size = weight.shape[1]
         steps = min(np.iinfo(np.int16).max, np.iinfo(np.int32).max // (MOST * size))  # so that sums have 32 bits

@@ -16,8 +16,6 @@ from trellex.spelling import Spelling
 from trellex.text.vocabulary import UNK
 from trellex.trellis import ConvolutionalCode, IdentityCode, between
 
-FEW = 2  # hidden states up to which a softmax in 8 bits is faster here than in ONNX Runtime
-
 Ints = NDArray[np.int64]
 Floats = NDArray[Any]
 
@@ -147,14 +145,14 @@ class HybridWords:
     """Frequent words by softmax, the others by their code. `best` reads bits only where they can matter."""
 
     def __init__(self, bits: BitWords, folder: Path, manifest: RuntimeManifest, threads: int) -> None:
+        from trellex.runtime.plain import PlainSoftmax
+        from trellex.runtime.rounded import RoundedSoftmax
+
         facts = manifest.head
         self.bits, self.first_rare = bits, facts.first_rare
         self.session = Session(folder, "softmax", threads).check(output=manifest.hidden_size, logits=facts.softmax_size)
-        self.few = 0
-        if manifest.precision == "int8":
-            from trellex.runtime.rounded import RoundedSoftmax
-
-            self.few, self.rounded = FEW, RoundedSoftmax.load(folder, facts.softmax_size, manifest.hidden_size)
+        kind: type[PlainSoftmax | RoundedSoftmax] = RoundedSoftmax if manifest.precision == "int8" else PlainSoftmax
+        self.layer = kind.load(folder, facts.softmax_size, manifest.hidden_size)  # the same, for few hidden states
 
     def best(self, h: Floats) -> Ints:
         words, leads, some_are_rare = self._best_frequent(h)
@@ -197,8 +195,8 @@ class HybridWords:
 
     def _best_frequent(self, h: Floats) -> tuple[Ints, Floats, bool]:
         """The best frequent words; by how much OTHER exceeds them, in logits; whether it does anywhere. -> [N], [N]"""
-        if len(h) <= self.few:
-            return self.rounded.best(h)
+        if len(h) <= self.layer.few:
+            return self.layer.best(h)
         logits = self._logits(h)
         words = logits[:, : self.first_rare].argmax(-1)
         leads = logits[:, self.first_rare] - _at(logits, words).astype(np.float64)
@@ -206,7 +204,7 @@ class HybridWords:
 
     def _logits(self, h: Floats) -> Floats:
         """Of frequent words and OTHER. -> [N, W]"""
-        return self.rounded.logits(h) if len(h) <= self.few else self.session.run(["logits"], {"output": h})[0]
+        return self.layer.logits(h) if len(h) <= self.layer.few else self.session.run(["logits"], {"output": h})[0]
 
 
 def _spelling(facts: HeadFacts, path: Path) -> Spelling:

@@ -21,6 +21,7 @@ NAMES = [
     *("encoder.onnx", "encoder.weights", "decoder.onnx", "decoder.weights", "softmax.onnx"),
     *("source.vectors.npy", "target.vectors.npy", "vocab.source.txt", "vocab.target.txt"),
     *(f"bits.{layer}.{part}.npy" for layer in ("hidden", "linear", "weights") for part in ("weight", "bias")),
+    *("softmax.weight.npy", "softmax.bias.npy"),
 ]
 ARRAYS = [name for name in NAMES if name.endswith(".npy")]
 GRAPHS = [name for name in NAMES if name.endswith(".onnx")]

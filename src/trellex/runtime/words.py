@@ -158,7 +158,7 @@ class HybridWords:
         words, leads, some_are_rare = self._best_frequent(h)
         if not some_are_rare:  # a rare word is at most as probable as OTHER
             return words
-        rows = np.flatnonzero(leads > 0)
+        rows = slice(None) if len(h) == 1 else np.flatnonzero(leads > 0)
         if self.bits.is_paper:
             words[rows] = self.bits.best(h[rows])
             return words

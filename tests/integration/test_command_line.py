@@ -362,6 +362,20 @@ class TestEvaluate:
         assert 0 <= json.loads(result.stdout)["BLEU"] < 100
         assert result.stderr == ""
 
+    def test_against_a_baseline(self, trellex, phrasebook, tmp_path):
+        reference, worse = phrasebook / "test.ja", tmp_path / "worse.ja"
+        lines = reference.read_text(encoding="utf-8").splitlines()
+        worse.write_text("\n".join(["？", *lines[1:]]) + "\n", encoding="utf-8")
+        options = ("--language", "ja", "--tokenizer", "mecab", "--json")
+        alone = json.loads(trellex("evaluate", worse, reference, *options).stdout)
+        told = json.loads(trellex("evaluate", reference, reference, "--baseline", worse, *options).stdout)
+        assert told["token BLEU above baseline"] > 0
+        assert told["token BLEU above baseline"] == pytest.approx(100 - alone["token BLEU"], abs=0.011)
+        assert told["95 % of resamples"].startswith("+0.00 to +")  # a third of the resamples have all but that line
+        assert 0 < told["p (one tail)"] <= 1
+        told = json.loads(trellex("evaluate", worse, reference, "--baseline", worse, *options).stdout)
+        assert (told["token BLEU above baseline"], told["p (one tail)"]) == (0, 1)
+
     def test_bad_input(self, trellex, phrasebook, tmp_path):
         (tmp_path / "empty").write_text("")
         result = trellex("evaluate", phrasebook / "test.ja", phrasebook / "train.ja")
@@ -369,6 +383,10 @@ class TestEvaluate:
         assert_error(trellex("evaluate", tmp_path / "empty", tmp_path / "empty"), tmp_path / "empty", "no lines")
         reference = phrasebook / "test.ja"
         assert_error(trellex("evaluate", reference, reference, "--tokenizer", "mecabb"), "mecab")
+        options = ("--baseline", reference, "--resamples", 0)
+        assert_error(trellex("evaluate", reference, reference, *options), "resamples", "leave --resamples out")
+        result = trellex("evaluate", reference, reference, "--baseline", phrasebook / "train.ja")
+        assert_error(result, phrasebook / "train.ja", "lines")
 
 
 class TestInfo:

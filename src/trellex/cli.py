@@ -408,7 +408,7 @@ def evaluate(
     with _errors_explained():
         from trellex.evaluation import text_bleu, token_bleu
         from trellex.evaluation.bootstrap import paired_bootstrap, sentence_statistics
-        from trellex.text.files import read_pairs
+        from trellex.text.files import read_lines, read_pairs
         from trellex.text.tokenizers import build_tokenizer
 
         pairs = list(read_pairs(hypotheses, references))
@@ -433,7 +433,9 @@ def evaluate(
                 result[f"{name} ±"] = round(bleu.interval, 2)
             result[f"{name} signature"] = bleu.signature
         if baseline is not None:
-            others = cut(line for line, _ in read_pairs(baseline, references))
+            others = cut(read_lines(baseline))
+            if len(others) != len(pairs):
+                raise ValueError(f"{baseline} has {len(others)} lines but {references} has {len(pairs)}")
             own, other = (sentence_statistics(lines, cut_theirs) for lines in (cut_ours, others))
             found = paired_bootstrap(own, other, resamples)
             result["token BLEU above baseline"] = round(found.difference, 2)

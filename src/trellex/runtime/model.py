@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.runtime.folder import RuntimeManifest
+from trellex.runtime.folder import REMEDY, RuntimeManifest
 from trellex.runtime.session import Session
 from trellex.runtime.vectors import GateVectors, Vectors
 from trellex.runtime.words import load_words
@@ -67,7 +67,7 @@ class RuntimeModel:
         of_target = folder / "target.vectors.npy", target_size, self.decoder.width("words")
         self.target_vectors = GateVectors.load(*of_target) if manifest.precision == "int8" else Vectors.load(*of_target)
         self.words = load_words(folder, manifest, threads)
-        self.input_feeding = manifest.input_feeding
+        self.hidden_size, self.input_feeding = size, manifest.input_feeding
 
     def inference(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -89,7 +89,10 @@ class RuntimeModel:
         inputs |= {"keys": keys, "values": values, "mask": mask}
         if self.input_feeding:
             inputs["fed"] = output
-        return RuntimeState(keys, values, mask, sentence, *self.decoder.run(OUTPUTS, inputs))
+        recurrent, c, output = self.decoder.run(OUTPUTS, inputs)
+        if output.shape != (len(words), 1, self.hidden_size):  # compiled code relies on it
+            raise ValueError(f"{self.decoder.path}: gives outputs of shape {output.shape}; {REMEDY}")
+        return RuntimeState(keys, values, mask, sentence, recurrent, c, output)
 
     def best(self, state: RuntimeState) -> Ints:
         """The best next word of every row. -> [N]"""

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.runtime.folder import load_array
-from trellex.runtime.reader import multiply
-from trellex.trellis.kernels import compiled
+from trellex.trellis.kernels import compiled_sums
 
 Floats = NDArray[Any]
 
@@ -30,9 +29,8 @@ class PlainSoftmax:
 
     def logits(self, h: Floats) -> Floats:
         """h [N, H] -> [N, W]"""
-        logits = np.empty((len(h), len(self._layer[1])), np.float32)
-        multiply(h, *self._layer, logits)
-        return logits
+        weight, bias = self._layer
+        return h @ weight.T + bias
 
     def best(self, h: Floats) -> tuple[NDArray[np.int64], Floats, bool]:
         """The best words but OTHER; by how much the logit of OTHER exceeds theirs; whether it does anywhere.
@@ -55,14 +53,21 @@ class PlainSoftmax:
             np.save(folder / f"softmax.{name}.npy", values)
 
 
-@compiled
+@compiled_sums
 def _best(h, weight, bias, words, leads):
-    """h [N, H], weight [W, H] -> words [N], leads [N]; whether a lead is above 0"""
-    logits = np.empty((h.shape[0], weight.shape[0]), np.float32)
-    multiply(h, weight, bias, logits)
+    """h [N, H], weight [W, H], bias [W] -> words [N], leads [N]; whether a lead is above 0"""
+    other = weight.shape[0] - 1
     some_lead = False
     for row in range(h.shape[0]):
-        words[row] = np.argmax(logits[row, :-1])
-        leads[row] = np.float64(logits[row, -1]) - logits[row, words[row]]
+        best, highest = 0, np.float32(-np.inf)
+        for word in range(weight.shape[0]):
+            logit = bias[word]
+            for unit in range(weight.shape[1]):
+                logit += h[row, unit] * weight[word, unit]
+            if word == other:
+                leads[row] = np.float64(logit) - highest
+            elif logit > highest:
+                best, highest = word, logit
+        words[row] = best
         some_lead = some_lead or leads[row] > 0
     return some_lead

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from trellex.codes import FrequencyCode
 from trellex.spelling import Spelling
 from trellex.trellis.host import log_partition, topk
-from trellex.trellis.kernels import butterfly, compiled, compiled_sums
-from trellex.trellis.kernels import log_partition as sum_up
+from trellex.trellis.kernels import read_best, read_best_with_log_prob
 from trellex.trellis.lattice import lattice_of
 
 FEW = 2  # hidden states up to which multiplying them in the kernel is faster than by BLAS
@@ -32,13 +31,13 @@ class Reader:
     def __init__(self, spelling: Spelling, weight: Floats, bias: Floats) -> None:
         self._code, self._layer = spelling.code, (weight, bias)
         self._lattice = lattice_of(spelling.ecc.generators, spelling.code.num_bits, spelling.restriction)
-        self._few = 0 if self._lattice.butterfly is None else FEW
+        self._few = -1 if self._lattice.butterfly is None else FEW
         self._numbers_are_words = isinstance(spelling.code, FrequencyCode)
 
     def best(self, h: Floats) -> Ints:
         """h [N, H] -> words [N]"""
         numbers = np.empty(len(h), np.int64)
-        if len(h) > self._few or _best(h, *self._layer, self._lattice.butterfly, numbers) >= 0:
+        if len(h) > self._few or read_best(h, *self._layer, self._lattice.butterfly, numbers) >= 0:
             numbers = topk(self._logits(h), 1, self._lattice)[0][:, 0]
         return numbers if self._numbers_are_words else self._code.words(numbers)
 
@@ -47,7 +46,7 @@ class Reader:
         lattice = self._lattice
         numbers, log_probs = np.empty(len(h), np.int64), np.empty(len(h))
         tables = lattice.butterfly, lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
-        if len(h) > self._few or _best_with_log_prob(h, *self._layer, *tables, numbers, log_probs) >= 0:
+        if len(h) > self._few or read_best_with_log_prob(h, *self._layer, *tables, numbers, log_probs) >= 0:
             logits = self._logits(h)
             found, scores = topk(logits, 1, lattice)
             numbers, log_probs = found[:, 0], scores[:, 0] - log_partition(logits, lattice)[0]
@@ -56,34 +55,3 @@ class Reader:
     def _logits(self, h: Floats) -> Floats:
         weight, bias = self._layer
         return (h @ weight.T + bias).astype(np.float64)
-
-
-@compiled
-def _best(h, weight, bias, tables, numbers):
-    """The best words, as `butterfly` finds them. h [N, H] -> numbers [N]"""
-    logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
-    multiply(h, weight, bias, logits)
-    return butterfly(logits, tables, False, numbers.reshape((-1, 1)), scores)
-
-
-@compiled
-def _best_with_log_prob(h, weight, bias, tables, levels, incoming, edges, patterns, numbers, log_probs):
-    """The same with their log-probabilities. h [N, H] -> numbers, log_probs [N]"""
-    logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
-    multiply(h, weight, bias, logits)
-    open_row = butterfly(logits, tables, False, numbers.reshape((-1, 1)), scores)
-    if open_row < 0:
-        sum_up(logits, levels, incoming, edges, patterns, log_probs, np.empty((0, 0)))
-        log_probs[:] = scores[:, 0] - log_probs
-    return open_row
-
-
-@compiled_sums
-def multiply(h, weight, bias, logits):
-    """h [N, H] times weight [L, H] plus bias [L] -> logits [N, L]"""
-    for row in range(h.shape[0]):
-        for bit in range(weight.shape[0]):
-            total = bias[bit]
-            for unit in range(weight.shape[1]):
-                total += h[row, unit] * weight[bit, unit]
-            logits[row, bit] = total

@@ -36,7 +36,7 @@ class RoundedSoftmax:
     def __init__(self, weight: NDArray[np.int8], scales: Floats, bias: Floats) -> None:
         size = weight.shape[1]
         steps = min(np.iinfo(np.int16).max, np.iinfo(np.int32).max // (MOST * size))  # so that sums have 32 bits
-        self._weight = np.pad(weight, ((0, 0), (0, -size % LANES)))
+        self._weight = np.ascontiguousarray(np.pad(weight, ((0, 0), (0, -size % LANES))))
         self._tables = self._weight, (scales / steps).astype(np.float32), bias.astype(np.float32), np.float32(steps)
 
     def logits(self, h: Floats) -> Floats:

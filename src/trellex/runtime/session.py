@@ -34,7 +34,7 @@ class Session:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has no common class for its errors
             raise ValueError(f"{path}: not a graph that this ONNX Runtime reads ({error}); {REMEDY}") from error
-        self._path = path
+        self.path = path
         self._widths = {
             each.name: each.shape[-1] for each in (*self._session.get_inputs(), *self._session.get_outputs())
         }
@@ -46,7 +46,7 @@ class Session:
         for name, width in widths.items():
             if name not in self._widths or width not in (None, self._widths[name]):
                 raise ValueError(
-                    f"{self._path}: not the graph it should be: {name} is not as the manifest says; {REMEDY}"
+                    f"{self.path}: not the graph it should be: {name} is not as the manifest says; {REMEDY}"
                 )
         return self
 
@@ -59,7 +59,7 @@ class Session:
         try:
             results: list[NDArray[Any]] = self._session.run(outputs, inputs, self._options)
         except Exception as error:  # as above
-            raise ValueError(f"{self._path}: does not run ({error}); {REMEDY}") from error
+            raise ValueError(f"{self.path}: does not run ({error}); {REMEDY}") from error
         return results
 
 

@@ -83,10 +83,10 @@ class BitWords:
         inputs = layer or inputs
         self.linear = _load_linear(folder, "bits.linear", inputs, facts.mixtures * self.spelling.length)
         self.weights = _load_linear(folder, "bits.weights", inputs, facts.mixtures) if facts.mixtures > 1 else None
-        self.reader = Reader(self.spelling, *self.linear)
+        self.reader = Reader(self.spelling, *self.linear) if facts.mixtures == 1 else None
 
     def best(self, h: Floats) -> Ints:
-        if self.mixtures > 1:
+        if self.reader is None:
             return self._to_vocabulary(self.spelling.best(*self._outputs(h)))
         if self.is_paper:
             logits = self._logits(self._inputs(h))
@@ -98,7 +98,7 @@ class BitWords:
         if self.is_paper and k == 1:
             words = self.best(h)
             return words[:, None], self.log_prob(h, words)[:, None]
-        if self.mixtures == k == 1:
+        if k == 1 and self.reader is not None:
             words, log_probs = self.reader.best_with_log_prob(self._inputs(h))
             return words[:, None] + self.offset, log_probs[:, None]
         words, log_probs = self.spelling.topk(*self._outputs(h), k)
@@ -221,8 +221,8 @@ def _spelling(facts: HeadFacts, path: Path) -> Spelling:
 
 def _load_linear(folder: Path, name: str, inputs: int, outputs: int) -> tuple[Floats, Floats]:
     """Weight [O, I] and bias [O]."""
-    weight = load_array(folder / f"{name}.weight.npy", (outputs, inputs))
-    return weight, load_array(folder / f"{name}.bias.npy", (outputs,))
+    weight = load_array(folder / f"{name}.weight.npy", (outputs, inputs), np.float32)
+    return np.ascontiguousarray(weight), load_array(folder / f"{name}.bias.npy", (outputs,), np.float32)
 
 
 def _log_softmax(logits: Floats) -> Floats:

@@ -12,14 +12,15 @@ import math
 import numpy as np
 from numba import njit
 
-# Constants stand here because numba looks for changes in this file alone before it takes a kernel from its cache.
+# Constants and all kernels that call each other stand here, because before numba takes a kernel from its cache it looks
+# for changes in the file of that kernel alone.
 CERTAIN = 1e4  # nats; stands for an infinite logit: outweighs ordinary ones, adds up, leaves digits in float32
 ONE = np.uint32(1)  # indices stay unsigned, which spares the check for negative ones
 
 SAFE_SPAN = 600.0  # nats of a score above or below 0, within which sums need no scaling in float64
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
-# for sums of numbers above 0, which hardly depend on the order and on whether products are rounded first
+# for sums that may be added up in any order, and whose products need not be rounded first
 compiled_sums = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 
 
@@ -554,3 +555,34 @@ def sample(logits, levels, incoming, edges, patterns, uniforms, numbers):
             state = levels[step] + edges[edge, 0]
         numbers[row] = word
     return -1
+
+
+@compiled
+def read_best(h, weight, bias, tables, numbers):
+    """`butterfly` from hidden states, whose logits are weight · h + bias. h [N, H], weight [L, H] -> numbers [N]"""
+    logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
+    _multiply(h, weight, bias, logits)
+    return butterfly(logits, tables, False, numbers.reshape((-1, 1)), scores)
+
+
+@compiled
+def read_best_with_log_prob(h, weight, bias, tables, levels, incoming, edges, patterns, numbers, log_probs):
+    """The same with log-probabilities. -> numbers, log_probs [N]"""
+    logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
+    _multiply(h, weight, bias, logits)
+    first_open = butterfly(logits, tables, False, numbers.reshape((-1, 1)), scores)
+    if first_open < 0:
+        log_partition(logits, levels, incoming, edges, patterns, log_probs, np.empty((0, 0)))
+        log_probs[:] = scores[:, 0] - log_probs
+    return first_open
+
+
+@compiled_sums
+def _multiply(h, weight, bias, logits):
+    """h [N, H], weight [L, H], bias [L] -> logits [N, L]"""
+    for row in range(h.shape[0]):
+        for bit in range(weight.shape[0]):
+            total = bias[bit]
+            for unit in range(weight.shape[1]):
+                total += h[row, unit] * weight[bit, unit]
+            logits[row, bit] = total

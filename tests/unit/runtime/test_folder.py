@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 
@@ -361,6 +362,31 @@ class TestForeignThings:
         seal_again(folder)
         with pytest.raises(ValueError, match=rf"{name}.*\.onnx: .*export the model again"):
             trellex.load(folder)
+
+    @pytest.mark.parametrize("head", ["binary-ec", "hybrid-9-ec", "softmax"])
+    @pytest.mark.parametrize("precision", ["fp32", "int8"])
+    def test_a_graph_that_gives_more_than_it_declares(self, both, tmp_path, head, precision):
+        """Its output is twice as wide, which would lead compiled code astray."""
+        folder = shutil.copytree(both(head, precision)[2], tmp_path / "export")
+        for path in folder.glob("decoder*.onnx"):
+            graph = onnx.load(path, load_external_data=False)
+            for node in graph.graph.node:
+                node.output[:] = ["own output" if name == "output" else name for name in node.output]
+                node.input[:] = ["own output" if name == "output" else name for name in node.input]
+            graph.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 1, 2]), "repeats"))
+            graph.graph.node.extend(
+                [
+                    onnx.helper.make_node("NonZero", ["own output"], ["places"]),  # nobody knows how many
+                    onnx.helper.make_node("ReduceMin", ["places"], ["first"], axes=[1], keepdims=0),
+                    onnx.helper.make_node("Sub", ["first", "first"], ["zeros"]),
+                    onnx.helper.make_node("Add", ["zeros", "repeats"], ["times"]),
+                    onnx.helper.make_node("Tile", ["own output", "times"], ["output"]),
+                ]
+            )
+            path.write_bytes(graph.SerializeToString())
+        seal_again(folder)
+        with pytest.raises(ValueError, match=r"decoder.*\.onnx: .*export the model again"):
+            trellex.load(folder).translate(["a b c"])
 
     def test_a_manifest_that_lists_nothing(self, folder):
         manifest = json.loads((folder / "trellex.json").read_text())

@@ -43,6 +43,11 @@ def in_groups(read, rows):
         yield tuple(map(np.concatenate, zip(*parts, strict=True)))
 
 
+def without_log_prob(reader):
+    """`reader.best`, with NaN for what it does not tell."""
+    return lambda rows: (reader.best(rows), np.full(len(rows), np.nan))
+
+
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("size", SIZES)
 def test_the_best_of_all_words(code, size, rows):
@@ -67,13 +72,13 @@ def check(spelling, words, logits, by_word=True):
     scores = scores_of(spelling, words, logits)
     best = scores.max(-1)
     reader = Reader(spelling, np.eye(spelling.length), np.zeros(spelling.length))
-    answers = [(reader.best(logits), None), *in_groups(reader.best_with_log_prob, logits)]
+    answers = [*in_groups(without_log_prob(reader), logits), *in_groups(reader.best_with_log_prob, logits)]
     for found, log_probs in answers:
         at = found - words[0]
         if by_word:  # of equals the lowest number, which is the lowest word
             assert np.array_equal(at, scores.argmax(-1)) or not is_exact(logits)
         np.testing.assert_allclose(np.take_along_axis(scores, at[:, None], -1)[:, 0], best, rtol=1e-12)
-        if log_probs is not None:
+        if not np.isnan(log_probs).any():
             expected = best - np.logaddexp.reduce(scores, -1)
             np.testing.assert_allclose(log_probs, expected, rtol=1e-12, atol=1e-9 + 1e-15 * np.abs(best).max())
 
@@ -91,9 +96,9 @@ def test_layers_are_multiplied(size):
     expected = scores_of(spelling, np.arange(size), h @ weight.T + bias).argmax(-1)
     for kind in (np.float32, np.float64):
         reader = Reader(spelling, weight.astype(kind), bias.astype(kind))
-        assert np.array_equal(reader.best(h.astype(kind)), expected)
-        for found, _ in in_groups(reader.best_with_log_prob, h.astype(kind)):
-            assert np.array_equal(found, expected)
+        for read in (without_log_prob(reader), reader.best_with_log_prob):
+            for found, _ in in_groups(read, h.astype(kind)):
+                assert np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -106,3 +111,11 @@ def test_a_nan_is_named(code, count):
     for read in (reader.best, reader.best_with_log_prob):
         with pytest.raises(ValueError, match=f"row {count - 1} has a NaN"):
             read(logits)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_no_rows(code):
+    spelling = Spelling(FrequencyCode(100), CODES[code])
+    reader = Reader(spelling, np.eye(spelling.length), np.zeros(spelling.length))
+    assert len(reader.best(np.empty((0, spelling.length)))) == 0
+    assert [len(part) for part in reader.best_with_log_prob(np.empty((0, spelling.length)))] == [0, 0]

@@ -48,6 +48,11 @@ class TestLogits:
         alone = np.concatenate([softmax.logits(row[None]) for row in h])
         assert np.array_equal(softmax.logits(h), alone)
 
+    def test_weights_in_another_order(self):
+        weight, *others = layer(9, 40)
+        found = RoundedSoftmax(np.asfortranarray(weight), *others).logits(hidden(3, 40))
+        assert np.array_equal(found, RoundedSoftmax(weight, *others).logits(hidden(3, 40)))
+
     def test_no_rows(self):
         softmax = RoundedSoftmax(*layer(9, 40))
         assert softmax.logits(hidden(0, 40)).shape == (0, 9)

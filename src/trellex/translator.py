@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -16,6 +17,7 @@ from trellex.runtime.folder import is_export
 from trellex.search import Hypothesis, Model, SearchSettings, in_batches, score
 from trellex.text.lines import CHUNK
 from trellex.text.manifest import TextSettings
+from trellex.text.tokenizers import Tokenizer
 from trellex.text.vocabulary import Vocabulary
 
 BATCH_TOKENS = 2048
@@ -63,8 +65,13 @@ class Translator:
         info: dict[str, Any],
     ) -> None:
         self.model, self.text, self.info = model, text, info
-        self.source_tokenizer, self.target_tokenizer = text.tokenizer("source"), text.tokenizer("target")
+        self.source_tokenizer, self.detokenizer = text.tokenizer("source"), text.detokenizer()
         self.source_vocabulary, self.target_vocabulary = source_vocabulary, target_vocabulary
+
+    @cached_property
+    def target_tokenizer(self) -> Tokenizer:
+        """Needed for given translations alone, as in `score`."""
+        return self.text.tokenizer("target")
 
     def translate(self, lines: Iterable[str], beam: int = 1, nbest: int | None = None, **settings: Any) -> list[Any]:
         """The best translation of every line, a string each; an empty line stays empty.
@@ -153,7 +160,7 @@ class Translator:
 
     def _translation(self, hypothesis: Hypothesis) -> Translation:
         tokens = self.target_vocabulary.tokens(np.array(hypothesis.words, np.int64))
-        text = self.target_tokenizer.detokenize(tokens)
+        text = self.detokenizer.detokenize(tokens)
         return Translation(text, tokens, hypothesis.log_probs, hypothesis.score)
 
 

@@ -16,7 +16,7 @@ from trellex.experiment.result import Evaluation, Result, Score, Training
 from trellex.search import SearchSettings
 from trellex.text.corpus import Corpus
 from trellex.text.manifest import TextSettings
-from trellex.text.tokenizers import Tokenizer, build_tokenizer
+from trellex.text.tokenizers import Detokenizer, build_detokenizer
 from trellex.training import checkpoint
 from trellex.training.display import Display
 from trellex.training.loading import load_model
@@ -79,16 +79,15 @@ def _score(translations: Sequence[list[str]], references: Sequence[list[str]], t
     )
 
 
-def _detokenizer(text: TextSettings) -> tuple[str, Tokenizer]:
-    """What makes text of target tokens, and its name. MeCab's words are joined without MeCab.
+def _detokenizer(text: TextSettings) -> tuple[str, Detokenizer]:
+    """What makes text of target tokens, and its name.
 
     Without the package sacremoses tokens stay apart, and the name tells.
     """
-    name = text.target_tokenizer
     try:
-        return name, build_tokenizer("whitespace" if name == "mecab" else name, text.target_language)
+        return text.target_tokenizer, text.detokenizer()
     except ModuleNotFoundError:
-        return "none", build_tokenizer("whitespace", text.target_language)
+        return "none", build_detokenizer("whitespace", text.target_language)
 
 
 def _training(job: Job, metrics: Metrics, corpus: Corpus, device: str) -> Training:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from trellex.text.files import AnyPath, atomic_writer
-from trellex.text.tokenizers import Tokenizer, build_tokenizer, check_tokenizer
+from trellex.text.tokenizers import Detokenizer, Tokenizer, build_detokenizer, build_tokenizer, check_tokenizer
 
 SIDES = ("source", "target")
 MANIFEST = "manifest.json"
@@ -46,6 +46,10 @@ class TextSettings(_Record):
         """The tokeniser of the source or the target."""
         name, language = getattr(self, f"{side}_tokenizer"), getattr(self, f"{side}_language")
         return build_tokenizer(name, language, getattr(self, f"{side}_lowercase"))
+
+    def detokenizer(self) -> Detokenizer:
+        """What joins the tokens of the target."""
+        return build_detokenizer(self.target_tokenizer, self.target_language)
 
 
 class PrepareSettings(TextSettings):

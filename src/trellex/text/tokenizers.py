@@ -13,12 +13,16 @@ _UNSPACED = frozenset({"ja", "zh"})  # languages written without spaces between 
 _NOT_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")  # controls, byte order marks, lone surrogates
 
 
-class Tokenizer(Protocol):
-    """What cuts a line into tokens and joins tokens to a line that people read."""
-
-    def tokenize(self, line: str) -> list[str]: ...
+class Detokenizer(Protocol):
+    """What joins tokens to a line that people read."""
 
     def detokenize(self, tokens: Sequence[str]) -> str: ...
+
+
+class Tokenizer(Detokenizer, Protocol):
+    """What cuts a line into tokens, too."""
+
+    def tokenize(self, line: str) -> list[str]: ...
 
 
 def build_tokenizer(name: str, language: str = "en", lowercase: bool = False) -> Tokenizer:
@@ -30,6 +34,11 @@ def build_tokenizer(name: str, language: str = "en", lowercase: bool = False) ->
         lowercase: whether lines are lower-cased before they are cut
     """
     return _TOKENIZERS[check_tokenizer(name)](language, lowercase)
+
+
+def build_detokenizer(name: str, language: str) -> Detokenizer:
+    """What joins the tokens of that tokeniser. MeCab's words are joined without MeCab, which may not be installed."""
+    return build_tokenizer("whitespace", "ja") if name == "mecab" else build_tokenizer(name, language)
 
 
 def check_tokenizer(name: str) -> str:

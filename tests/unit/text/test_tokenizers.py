@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trellex.text import build_tokenizer
+from trellex.text.tokenizers import build_detokenizer
 
 NAMES = ["whitespace", "moses", "mecab", "characters"]
 TOKENIZERS = {
@@ -108,3 +109,9 @@ class TestErrors:
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ImportError, match=rf"{package}: pip install 'trellex\[ja\]'"):
             build_tokenizer("mecab")
+
+    def test_words_of_mecab_are_joined_without_it(self, monkeypatch):
+        tokens = ["私", "は", "犬", "が", "好き", "New", "York"]
+        expected = build_tokenizer("mecab", "ja").detokenize(tokens)
+        monkeypatch.setitem(sys.modules, "fugashi", None)
+        assert build_detokenizer("mecab", "ja").detokenize(tokens) == expected == "私は犬が好きNew York"

@@ -351,7 +351,7 @@ def load_average() -> str:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=9, help="how often everything is timed (default: 9)")
+    parser.add_argument("--rounds", type=int, default=25, help="how often everything is timed (default: 25)")
     parser.add_argument("--sentences", type=int, default=4, help="translated one by one in a round (default: 4)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes and one round: does it run at all?")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, help="these parts alone")

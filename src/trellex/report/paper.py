@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+TIMED_DIRECTION = "en-ja"
+
 
 class Row(NamedTuple):
-    """A method on one corpus of the paper. Times are of English to Japanese, in milliseconds."""
+    """A method on one corpus of the paper. Times are in milliseconds."""
 
     bleu: dict[str, float]  # by direction
     output_ratio: float  # a softmax's output parameters to these

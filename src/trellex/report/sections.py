@@ -81,9 +81,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def _corpus(corpus: Corpus, style: dict[str, Look]) -> Iterator[Block]:
-    directions, time = corpus.directions, tables.time(corpus)
+    directions, times = corpus.directions, tables.times_of(corpus)
     yield from _section("The paper's table", TABLE, [tables.quality_and_size(corpus)])
-    yield from _section("Time", TIME, [time or Paragraph("Not measured.")])
+    yield from _section("Time", TIME, times or [Paragraph("Not measured.")])
     yield from _section("Quality", QUALITY, [quality.scores(direction) for direction in directions])
     by_length = map(quality.length_bands, directions)
     yield from _section("Short and long sentences", LENGTHS, [table for table in by_length if table is not None])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from trellex.experiment.result import Result, Timing
 from trellex.report.numbers import ABSENT, mean, one_in, ratio, significant, spread, times
-from trellex.report.paper import Row, paper_rows
+from trellex.report.paper import TIMED_DIRECTION, Row, paper_rows
 from trellex.report.study import Corpus, Direction
 from trellex.report.table import Cell, Table, best_two
 
@@ -43,18 +43,20 @@ def quality_and_size(corpus: Corpus) -> Table:
     return table
 
 
-def time(corpus: Corpus) -> Table | None:
-    """Milliseconds of a training batch and of a sentence, against softmax; none if nothing was timed."""
-    timed = next((each for each in corpus.directions if _timings(each)), None)
-    if timed is None:
-        return None
-    rows = paper_rows(corpus.stands_for)
+def times_of(corpus: Corpus) -> list[Table]:
+    """A table for each direction that was timed."""
+    return [_times(corpus, direction) for direction in corpus.directions if _timings(direction)]
+
+
+def _times(corpus: Corpus, timed: Direction) -> Table:
+    """Milliseconds of a training batch and of a sentence, against softmax, with the paper's ratios if it has them."""
+    rows = paper_rows(corpus.stands_for) if timed.name == TIMED_DIRECTION else None
     papers = ["paper's"] if rows else []
     headings = ["method"]
     for measured, relative, _ in TIMES:
         headings += [measured, relative, *papers]
     table = Table(f"{corpus.name}: time ({timed.name})", headings, notes=_how_timed(timed))
-    for name in corpus.methods:
+    for name in timed.methods:
         cells = [name]
         for _, relative, figure in TIMES:
             own = _mean_time(timed, name, figure)

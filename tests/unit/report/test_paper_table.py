@@ -76,7 +76,7 @@ class TestQualityAndSize:
         for result in results:
             result.cell.stands_for = None
         corpus = Study.load(save_all(results, tmp_path)).corpora[0]
-        for table in (tables.quality_and_size(corpus), tables.time(corpus)):
+        for table in (tables.quality_and_size(corpus), *tables.times_of(corpus)):
             assert not any("paper" in heading or "ASPEC" in heading for heading in table.headings)
             assert not any("paper's" in note for note in table.notes)
 
@@ -92,27 +92,34 @@ class TestTime:
         """Ours by the formulas of the synthetic timing; the paper's 712.0 of 1026, 121.6 of 78.75, 2539 of 164.0 ms."""
         train, gpu, cpu = 20 + 44 / 2000, 15 + 44 / 10000, 12 + 44 / 200
         softmax_train, softmax_gpu, softmax_cpu = 20 + 65536 / 2000, 15 + 65536 / 10000, 12 + 65536 / 200
-        assert texts(rows(tables.time(kftt))["binary-ec"]) == [
+        assert texts(rows(tables.times_of(kftt)[0])["binary-ec"]) == [
             f"{train:.1f}", f"{train / softmax_train:.3f} ×", "0.694 ×",
             f"{gpu:.1f}", f"{softmax_gpu / gpu:.2f} ×", "1.54 ×",
             f"{cpu:.1f}", f"{softmax_cpu / cpu:.1f} ×", "15.5 ×",
         ]  # fmt: skip
 
     def test_what_was_not_timed(self, kftt):
-        assert texts(rows(tables.time(kftt))["hybrid-512"]) == [
+        assert texts(rows(tables.times_of(kftt)[0])["hybrid-512"]) == [
             "–", "–", "0.822 ×", "–", "–", "1.50 ×", "–", "–", "19.9 ×",
         ]  # fmt: skip
+
+    def test_a_direction_that_the_paper_did_not_time(self, tmp_path):
+        results = [result for result in all_results(sentences=9) if result.cell.method in ("softmax", "binary-ec")]
+        corpus = Study.load(save_all(results, tmp_path)).corpora[0]
+        captions, headings = zip(*((table.caption, table.headings) for table in tables.times_of(corpus)), strict=True)
+        assert captions == ("KFTT: time (en-ja)", "KFTT: time (ja-en)")
+        assert [heading.count("paper's") for heading in headings] == [3, 0]
 
     def test_without_a_gpu(self, tmp_path):
         result = make_result(sentences=9)
         result.timing.gpu_sentence = result.timing.gpu = None
-        cells = texts(rows(tables.time(Study.load(save_all([result], tmp_path)).corpora[0]))["softmax"])
+        cells = texts(rows(tables.times_of(Study.load(save_all([result], tmp_path)).corpora[0])[0])["softmax"])
         assert cells[3:5] == ["–", "–"]
         assert cells[6] == "340"
 
     def test_nothing_was_timed(self, tmp_path):
         corpus = Study.load(save_all([make_result(sentences=9, timing=None)], tmp_path)).corpora[0]
-        assert tables.time(corpus) is None
+        assert tables.times_of(corpus) == []
 
 
 class TestPaper:

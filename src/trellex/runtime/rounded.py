@@ -1,13 +1,18 @@
-"""A softmax layer with weights of 8 bits, for a few hidden states at a time: one compiled call that reads them once."""
+"""A softmax layer with weights of 8 bits, for a few hidden states at a time: one compiled call.
+
+It takes as long as its weights take to come from memory. So where CPUs can multiply 4 bits fast enough, `best` reads
+4 bits of every weight, and all 8 for those words alone that may still be the best.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from llvmlite import ir
-from numba import types
+from llvmlite import binding, ir
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -15,11 +20,16 @@ from numpy.typing import NDArray
 from trellex.runtime.folder import load_array
 from trellex.trellis.kernels import compiled
 
-LANES = 64  # products side by side: two of the longest vectors there are
+LANES = 64  # products, or words, side by side
 AHEAD = 4096  # bytes from a weight to the one to be fetched meanwhile: CPUs do not look beyond a page themselves
-MOST = 127  # the largest weight
+MOST = 127  # the largest weight, and the largest unit of a hidden state in 8 bits
+LEVELS = 7  # the largest weight in 4 bits
+SURE = 6.0  # in units of the bound's deviation: the best word is missed with a probability below exp(−SURE² / 2)
 
 Floats = NDArray[Any]
+Table = NDArray[Any]
+
+compiled_maxima = njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})  # which may be compared in any order
 
 
 class RoundedSoftmax:
@@ -38,6 +48,7 @@ class RoundedSoftmax:
         steps = min(np.iinfo(np.int16).max, np.iinfo(np.int32).max // (MOST * size))  # so that sums have 32 bits
         self._weight = np.ascontiguousarray(np.pad(weight, ((0, 0), (0, -size % LANES))))
         self._tables = self._weight, (scales / steps).astype(np.float32), bias.astype(np.float32), np.float32(steps)
+        self._screen = screen_of(weight, scales, bias) if multiplies_quads() else None
 
     def logits(self, h: Floats) -> Floats:
         """h [N, H] -> [N, W]"""
@@ -51,7 +62,9 @@ class RoundedSoftmax:
         h [N, H] -> [N], [N]
         """
         words, leads = np.empty(len(h), np.int64), np.empty(len(h))
-        return words, leads, _best(h, *self._tables, words, leads)
+        if self._screen is None:
+            return words, leads, _best(h, *self._tables, words, leads)
+        return words, leads, _best_screened(h, *self._tables, *self._screen, words, leads)
 
     @classmethod
     def load(cls, folder: Path, size: int, hidden_size: int) -> Self:
@@ -66,6 +79,36 @@ class RoundedSoftmax:
         rounded = np.rint(weight / scales[:, None]).astype(np.int8)
         for name, values in (("rounded", rounded), ("scales", scales), ("bias", bias)):
             np.save(folder / f"softmax.{name}.npy", values)
+
+
+def multiplies_quads() -> bool:
+    """Whether compiled code may use AVX-512 VNNI, which adds up four products of bytes at once."""
+    if os.environ.keys() & {"NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"}:  # it is compiled for another CPU
+        return False
+    try:
+        return bool(binding.get_host_cpu_features().get("avx512vnni"))
+    except RuntimeError:
+        return False
+
+
+def screen_of(weight: NDArray[np.int8], scales: Floats, bias: Floats) -> tuple[Table, Table, Table, Table]:
+    """What bounds the logits of words from above.
+
+    Weights go up or down to one of 15 levels at random, so that the mean is exact. Their errors are then independent,
+    and by Hoeffding's inequality Σ error · h exceeds k · |h| · half a level's width with a probability of at most
+    exp(−k² / 2), whatever weights and h are. That h is rounded, too, adds at most half a step times Σ |level|.
+
+    weight [W, H] -> levels as bytes with two units each [W / LANES, H / 8, LANES, 4]; the scales of their sums [W];
+    bias and what the rounding of h may add [W]; how much errors may add for |h| = 1 [W]
+    """
+    words, size = weight.shape
+    width = MOST / LEVELS
+    levels = np.floor(weight / width + np.random.default_rng(0).random(weight.shape)).astype(np.int8)
+    padded = np.pad(levels + LEVELS, ((0, -words % LANES), (0, -size % 8))).astype(np.uint8)
+    quads = padded.reshape(-1, LANES, padded.shape[1] // 8, 2, 4).transpose(3, 0, 2, 1, 4)
+    ceilings = bias + scales * width * np.abs(levels.astype(np.int64)).sum(1) * (0.5 / MOST)
+    columns = np.stack([scales * width / MOST, ceilings, scales * width * (SURE / 2)]).astype(np.float32)
+    return np.ascontiguousarray(quads[0] | quads[1] << 4), columns[0], columns[1], columns[2]
 
 
 @compiled
@@ -98,10 +141,59 @@ def _best(h, weight, scales, bias, steps, words, leads):
 
 
 @compiled
+def _best_screened(h, weight, scales, bias, steps, quads, quad_scales, ceilings, slacks, words, leads):
+    """The same, with the tables of `screen_of`: words whose bound is below the best logit so far are not looked at."""
+    rounded, small = np.zeros(weight.shape[1], np.int16), np.zeros(8 * quads.shape[1], np.int8)
+    sums, bounds, highest_bounds = (
+        np.empty(LANES, np.int32),
+        np.empty(weight.shape[0], np.float32),
+        np.empty(len(quads)),
+    )
+    other = weight.shape[0] - 1
+    some_lead = False
+    for row in range(h.shape[0]):
+        _round(h[row], steps, rounded)
+        _round(h[row], np.float32(MOST), small)
+        norm, excess = np.float32(0), np.int32(0)
+        for unit in range(h.shape[1]):
+            norm += h[row, unit] * h[row, unit]
+            excess += LEVELS * small[unit]
+        norm = np.sqrt(norm)
+        for block in range(len(quads)):
+            _add_quads(small, quads, block, sums)
+            first = block * LANES
+            for lane in range(min(LANES, other - first)):
+                word = first + lane
+                bounds[word] = (sums[lane] - excess) * quad_scales[word] + ceilings[word] + slacks[word] * norm
+            highest_bounds[block] = _highest(bounds[first : min(first + LANES, other)])
+        best, highest = 0, np.float32(-np.inf)
+        for turn in range(-1, len(quads)):  # where the highest bound is, then in order
+            block = np.argmax(highest_bounds) if turn < 0 else turn
+            if highest_bounds[block] >= highest:
+                for word in range(block * LANES, min(block * LANES + LANES, other)):
+                    if bounds[word] >= highest:
+                        logit = np.float32(_dot(rounded, weight, word)) * scales[word] + bias[word]
+                        if logit > highest or (logit == highest and word < best):
+                            best, highest = word, logit
+        words[row] = best
+        leads[row] = np.float32(_dot(rounded, weight, other)) * scales[other] + bias[other] - np.float64(highest)
+        some_lead = some_lead or leads[row] > 0
+    return some_lead
+
+
+@compiled
 def _round(h, steps, rounded):
     """Numbers within ±1 as steps. h [H] -> rounded [H and zeros]"""
     for unit in range(h.shape[0]):
         rounded[unit] = np.int16(np.rint(h[unit] * steps))
+
+
+@compiled_maxima
+def _highest(values):
+    highest = np.float32(-np.inf)
+    for value in values:
+        highest = max(highest, value)
+    return highest
 
 
 @intrinsic
@@ -139,3 +231,57 @@ def _dot(typing_context, rounded, weight, row):
         return builder.call(add_up, [builder.load(sums)])
 
     return types.int32(rounded, weight, types.intp), generate
+
+
+@intrinsic
+def _add_quads(typing_context, small, quads, block, sums):
+    """The sums of products with the words of a block. small [H], quads [W / LANES, H / 8, LANES, 4] -> sums [LANES]
+
+    A byte of `quads` holds a unit in its lower half and the one four places further in its upper.
+    """
+
+    def generate(context, builder, signature, arguments):
+        inputs, weights, results = (
+            context.make_array(signature.args[place])(context, builder, arguments[place]) for place in (0, 1, 3)
+        )
+        number, address = ir.IntType(32), ir.IntType(8).as_pointer()
+        vector = ir.VectorType(number, 16)
+        prefetch = ir.FunctionType(ir.VoidType(), [address, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address], prefetch)
+        add_products = ir.FunctionType(vector, [vector, vector, vector])
+        name = "llvm.x86.avx512.vpdpbusd.512"
+        add_products = cgutils.get_or_insert_function(builder.module, add_products, name)
+        width = builder.extract_value(inputs.shape, 0)
+        offset, none = width.type, ir.Constant(vector, ir.Undefined)
+        begin = builder.gep(weights.data, [builder.mul(arguments[2], builder.mul(width, offset(LANES // 2)))])
+        totals = [cgutils.alloca_once_value(builder, ir.Constant(vector, [0] * 16)) for _ in range(LANES // 8)]
+
+        def every(value):
+            return ir.Constant(vector, [value] * 16)
+
+        def four_units(first):
+            start = builder.bitcast(builder.gep(inputs.data, [first]), number.as_pointer())
+            return builder.shuffle_vector(
+                builder.insert_element(none, builder.load(start, align=1), number(0)), none, every(0)
+            )
+
+        with cgutils.for_range_slice(builder, offset(0), width, offset(8)) as (unit, _):
+            here = builder.gep(begin, [builder.mul(unit, offset(LANES // 2))])
+            units = four_units(unit), four_units(builder.add(unit, offset(4)))
+            for part in range(LANES // 16):
+                start = builder.gep(here, [offset(64 * part)])
+                both = builder.load(builder.bitcast(start, vector.as_pointer()), align=1)
+                for half, factors in enumerate(units):
+                    shifted = builder.lshr(both, every(4)) if half else both
+                    total = totals[2 * part + half]
+                    bytes_ = builder.and_(shifted, every(0x0F0F0F0F))
+                    builder.store(builder.call(add_products, [builder.load(total), bytes_, factors]), total)
+                to_read, to_keep, data = number(0), number(3), number(1)
+                builder.call(prefetch, [builder.gep(start, [offset(AHEAD)]), to_read, to_keep, data])
+        for part in range(LANES // 16):
+            start = builder.bitcast(builder.gep(results.data, [offset(16 * part)]), vector.as_pointer())
+            lower, upper = (builder.load(total) for total in totals[2 * part : 2 * part + 2])
+            builder.store(builder.add(lower, upper), start, align=4)
+        return context.get_dummy_value()
+
+    return types.void(small, quads, types.intp, sums), generate

@@ -98,11 +98,19 @@ class BitWords:
         if self.is_paper and k == 1:
             words = self.best(h)
             return words[:, None], self.log_prob(h, words)[:, None]
-        if k == 1 and self.reader is not None:
-            words, log_probs = self.reader.best_with_log_prob(self._inputs(h))
-            return words[:, None] + self.offset, log_probs[:, None]
+        if k == 1:
+            words, log_probs = self.best_with_log_prob(h)
+            return words[:, None], log_probs[:, None]
         words, log_probs = self.spelling.topk(*self._outputs(h), k)
         return self._to_vocabulary(words), log_probs
+
+    def best_with_log_prob(self, h: Floats) -> tuple[Ints, Floats]:
+        """The most probable words, whatever the decoding. -> words, log_probs [N]"""
+        if self.reader is None:
+            words, log_probs = self.spelling.topk(*self._outputs(h), 1)
+            return self._to_vocabulary(words[:, 0]), log_probs[:, 0]
+        words, log_probs = self.reader.best_with_log_prob(self._inputs(h))
+        return words + self.offset, log_probs
 
     def log_prob(self, h: Floats, words: Ints) -> Floats:
         return self.spelling.log_prob(*self._outputs(h), words - self.offset)
@@ -162,8 +170,8 @@ class HybridWords:
         if self.bits.is_paper:
             words[rows] = self.bits.best(h[rows])
             return words
-        rare, rare_log_prob = self.bits.topk(h[rows], 1)
-        words[rows] = np.where(leads[rows] + rare_log_prob[:, 0] > 0, rare[:, 0], words[rows])
+        rare, rare_log_probs = self.bits.best_with_log_prob(h[rows])
+        words[rows] = np.where(leads[rows] + rare_log_probs > 0, rare, words[rows])
         return words
 
     def topk(self, h: Floats, k: int) -> tuple[Ints, Floats]:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from trellex.runtime.rounded import LANES, RoundedSoftmax
+from trellex.runtime import rounded
+from trellex.runtime.rounded import LANES, LEVELS, RoundedSoftmax, multiplies_quads, screen_of
 
 SIZES = [1, 16, LANES - 1, LANES, LANES + 1, 512]
 
@@ -61,6 +62,15 @@ class TestLogits:
         assert not some_lead
 
 
+@pytest.fixture(params=[False, True], ids=["in full", "screened"])
+def screened(request, monkeypatch):
+    """Whether 4 bits of all weights are read before 8 bits of some."""
+    if request.param and not multiplies_quads():
+        pytest.skip("this CPU has no AVX-512 VNNI")
+    monkeypatch.setattr(rounded, "multiplies_quads", lambda: request.param)
+
+
+@pytest.mark.usefixtures("screened")
 class TestBest:
     @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize("words", [2, 3, 65])
@@ -75,6 +85,26 @@ class TestBest:
         np.testing.assert_allclose(leads, logits[:, -1] - logits[:, :-1].max(-1), atol=1e-5)
         assert some_lead == (leads > 0).any()
 
+    @pytest.mark.parametrize("spread", [0.02, 0.3, 3.0])  # nearly equal logits, and ones of trained models
+    def test_of_many_words(self, spread):
+        random = np.random.default_rng(3)
+        weight, bias = random.integers(-127, 128, (2048, 512)).astype(np.int8), random.normal(size=2048)
+        softmax, h = RoundedSoftmax(weight, np.full(2048, spread / 800), bias * spread), hidden(100, 512)
+        assert np.array_equal(softmax.best(h)[0], softmax.logits(h)[:, :-1].argmax(-1))
+
+    @pytest.mark.parametrize("value", [1.0, -1.0, 0.05, 0.0])
+    def test_of_weights_all_alike(self, value):
+        """Whose rounding errors to the nearest level would add up."""
+        weight = np.arange(-127, 128, dtype=np.int8)[:, None].repeat(512, 1)
+        softmax, h = RoundedSoftmax(weight, np.full(255, 1e-3), np.zeros(255)), np.full((1, 512), value, np.float32)
+        assert np.array_equal(softmax.best(h)[0], softmax.logits(h)[:, :-1].argmax(-1))
+
+    def test_of_words_that_differ_in_one_weight(self):
+        weight = layer(1, 512)[0].repeat(300, 0)
+        weight[np.arange(300), np.arange(300)] = 0
+        softmax, h = RoundedSoftmax(weight, np.full(300, 1e-3), np.zeros(300)), hidden(50, 512)
+        assert np.array_equal(softmax.best(h)[0], softmax.logits(h)[:, :-1].argmax(-1))
+
     def test_of_equals_the_first_wins_and_other_does_not_lead(self):
         weight, scales, bias = layer(8, 40)
         weight[:], scales[:], bias[:] = weight[0], scales[0], 0
@@ -82,6 +112,26 @@ class TestBest:
         assert (words == 0).all()
         assert (leads == 0).all()
         assert not some_lead
+
+
+class TestScreen:
+    def test_no_logit_is_above_its_bound(self):
+        """By hand, in whole numbers; the bound leaves room, but not much."""
+        parts, h = layer(300, 72), hidden(200, 72)
+        quads, scales, ceilings, slacks = screen_of(*parts)
+        lower, upper = quads & 15, quads >> 4
+        levels = np.concatenate([lower, upper], -1).transpose(0, 2, 1, 3).reshape(-1, 72)[:300].astype(int) - LEVELS
+        sums = np.rint(h * 127).astype(int) @ levels.T
+        norms = np.linalg.norm(h.astype(np.float64), axis=1)[:, None]
+        room = sums * scales + ceilings + slacks * norms - exact(*parts, h)
+        assert (room > 0).all()
+        assert (room < 2 * (slacks * norms + ceilings - parts[2])).all()
+
+    def test_the_mean_of_levels_is_that_of_weights(self):
+        weight = np.arange(-127, 128, dtype=np.int8)[:, None].repeat(4000, 1)
+        quads, *_ = screen_of(weight, np.ones(255), np.zeros(255))
+        levels = np.concatenate([quads & 15, quads >> 4], -1).transpose(0, 2, 1, 3).reshape(-1, 4000)[:255]
+        assert np.abs((levels.astype(float) - LEVELS).mean(1) * 127 / LEVELS - weight[:, 0]).max() < 1
 
 
 class TestFiles:

@@ -58,6 +58,7 @@ from tables import plot, print_budget, print_engines, print_memory, print_method
 from trellex.trellis import ConvolutionalCode
 
 TOO_LARGE = 1 << 31  # bytes of a matrix that ONNX cannot write, for protobuf cannot
+DRAWN = 10_000  # words for the row without output layer: as others, it looks up some that are in no cache
 MEMORY_SHARE = 0.8  # of what is available, the most that making a model may take
 # ---- models ----
 
@@ -163,7 +164,7 @@ class Bench:
             models = {method: self.models.load(method, exponent, precision) for method in METHODS}
             held = {method: model for method, model in models.items() if model}
             for batch in self.sizes.batches:
-                words = np.random.default_rng(0).integers(3, 1 << exponent, size=(self.sizes.length, batch))
+                words = np.random.default_rng(0).integers(3, 1 << exponent, size=(DRAWN, batch))
                 every = held | {NOTHING: Wordless(held["binary-ec"].model, words)}
                 of_batch = [self.cell("methods", name, precision, batch, exponent, every[name]) for name in every]
                 measure(of_batch, self.rounds)

@@ -55,7 +55,6 @@ from forced import Forced, Ints, Timed, Wordless, check_lengths, endless, make_s
 from random_models import RandomModels
 from random_transformer import save_transformer
 from tables import plot, print_budget, print_engines, print_memory, print_methods, print_sweep
-from trellex.trellis import ConvolutionalCode
 
 TOO_LARGE = 1 << 31  # bytes of a matrix that ONNX cannot write, for protobuf cannot
 DRAWN = 10_000  # words for the row without output layer: as others, it looks up some that are in no cache
@@ -215,13 +214,13 @@ class Bench:
 def budget(models: Models, rounds: int, repeats: int = 100) -> dict[str, float]:
     """Where the time of a token goes: binary-ec, batch 1, int8. Seconds by name.
 
-    `step` and `best` are timed in the loop; their parts apart from it, but each right after a run of the decoder,
-    which leaves little else in the caches.
+    `step` and `best`, which is one compiled call, are timed in the loop; the parts of the former apart from it, but
+    each right after a run of the decoder, which leaves little else in the caches.
     """
     sizes, folder = models.sizes, models.path("binary-ec", models.sizes.exponent, "int8")
     model = Timed(trellex.load(folder).model)
     sources = make_sources(8, sizes.source_length, sizes.source_words)
-    pieces = pieces_of_a_token(model.model, sources[:1], folder, sizes)
+    pieces = pieces_of_a_token(model.model, sources[:1])
     times: dict[str, list[float]] = {name: [] for name in ("loop", "step", "best", *pieces)}
     for _ in range(rounds):
         for source in sources:
@@ -238,27 +237,19 @@ def budget(models: Models, rounds: int, repeats: int = 100) -> dict[str, float]:
     for name in ("embedding lookup", "decoder session"):
         found[name] *= (sizes.length - 1) / sizes.length  # the first step is the start's
     found["rest of step"] = found["step"] - found["embedding lookup"] - found["decoder session"]
-    found["rest of best"] = found["best"] - found["bits layer"] - found["Viterbi"]
     found["search bookkeeping"] = found["loop"] - found["step"] - found["best"] - found["the benchmark's wrapper"]
     return found
 
 
-def pieces_of_a_token(runtime: Any, sources: list[Ints], folder: Path, sizes: Sizes) -> dict[str, Callable[[], object]]:
-    """The parts of `step`, as it calls them; and of `best`, rebuilt here as plain as can be."""
+def pieces_of_a_token(runtime: Any, sources: list[Ints]) -> dict[str, Callable[[], object]]:
+    """The parts of `step`, as it calls them, and what the benchmark adds."""
     word = np.array([1000])
     with mock.patch.object(runtime.decoder, "run", wraps=runtime.decoder.run) as spy:
         runtime.start(sources)
     session, arguments = runtime.decoder, spy.call_args.args
-    weight, bias = (np.load(folder / f"bits.linear.{part}.npy") for part in ("weight", "bias"))
-    weight = np.ascontiguousarray(weight.T)
-    output = np.random.default_rng(0).normal(size=(1, sizes.hidden)).astype(np.float32) / 2
-    logits = (output @ weight + bias).astype(np.float64)
-    ecc, vocab = ConvolutionalCode(), 1 << sizes.exponent
     return {
         "embedding lookup": lambda: runtime.target_vectors(word),
         "decoder session": lambda: session.run(*arguments),
-        "bits layer": lambda: (output @ weight + bias).astype(np.float64),
-        "Viterbi": lambda: ecc.topk(logits, 1, size=vocab),
         "the benchmark's wrapper": lambda: endless(word),
     }
 

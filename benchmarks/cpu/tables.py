@@ -94,9 +94,6 @@ def print_budget(found: dict[str, float]) -> None:
         ("    embedding lookup", "embedding lookup"),
         ("    rest", "rest of step"),
         ("  best", "best"),
-        ("    bits layer", "bits layer"),
-        ("    Viterbi", "Viterbi"),
-        ("    rest", "rest of best"),
         ("  the benchmark's wrapper", "the benchmark's wrapper"),
         ("  search bookkeeping", "search bookkeeping"),
     ]

@@ -21,7 +21,7 @@ from trellex.translator import Translator
 
 GAIN = 2.0  # of every layer, so that states spread as those of trained networks do
 LOGIT_GAIN = 6.0  # of a softmax: logits spread by a few nats
-BIT_GAIN = 30.0  # of bits, which are so sure that OTHER nearly always leads to a rare word
+BIT_GAIN = 30.0  # of bits: with error correction they are so sure that OTHER nearly always leads to a rare word
 OTHER_SHARE = 0.15  # of the words, how many a hybrid's softmax leaves to the bits
 TEXT = TextSettings(
     source_language="en", target_language="de", source_tokenizer="whitespace", target_tokenizer="whitespace"

@@ -1,6 +1,7 @@
 """From lines to translations, with a run, a checkpoint and an exported model."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -40,6 +41,15 @@ class TestLoad:
         assert isinstance(trellex.load(exported).model, RuntimeModel)
         assert not isinstance(trellex.load(run[0]).model, RuntimeModel)
         assert trellex.load(exported).info["recipe"]["head"] == trellex.load(run[0]).info["recipe"]["head"]
+
+    def test_japanese_is_joined_without_mecab(self, run, monkeypatch):
+        monkeypatch.setitem(sys.modules, "fugashi", None)
+        model, words = run[1].model, (run[1].source_vocabulary, run[1].target_vocabulary)
+        text = run[1].text.model_copy(update={"target_language": "ja", "target_tokenizer": "mecab"})
+        translator = Translator(model, text, *words, {})
+        assert any(translator.translate(LINES))
+        with pytest.raises(ImportError, match="fugashi"):
+            list(translator.score([("s3", "t3")]))
 
     def test_threads_and_the_device_auto(self, run, exported):
         expected = run[1].translate(LINES)

@@ -6,30 +6,28 @@ It takes as long as its weights take to come from memory. So where CPUs can mult
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from llvmlite import binding, ir
-from numba import njit, types
+from llvmlite import ir
+from numba import types
 from numba.core import cgutils
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from trellex.runtime.folder import load_array
-from trellex.trellis.kernels import compiled
+from trellex.trellis.kernels import compiled, compiled_maxima
 
 LANES = 64  # products, or words, side by side
 AHEAD = 4096  # bytes from a weight to the one to be fetched meanwhile: CPUs do not look beyond a page themselves
 MOST = 127  # the largest weight, and the largest unit of a hidden state in 8 bits
 LEVELS = 7  # the largest weight in 4 bits
-SURE = 6.0  # in units of the bound's deviation: the best word is missed with a probability below exp(−SURE² / 2)
+SURE = 6.0  # the best word is missed with a probability of at most exp(−SURE² / 2)
+SEED = 20170730  # of the random rounding to 4 bits, the same each time
 
 Floats = NDArray[Any]
-Table = NDArray[Any]
-
-compiled_maxima = njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})  # which may be compared in any order
 
 
 class RoundedSoftmax:
@@ -70,7 +68,8 @@ class RoundedSoftmax:
     def load(cls, folder: Path, size: int, hidden_size: int) -> Self:
         """The layer that `save` wrote. Raises ValueError if it is not one of so many words and units."""
         weight = load_array(folder / "softmax.rounded.npy", (size, hidden_size), np.int8)
-        return cls(weight, *(load_array(folder / f"softmax.{name}.npy", (size,)) for name in ("scales", "bias")))
+        names = ("scales", "bias")
+        return cls(weight, *(load_array(folder / f"softmax.{name}.npy", (size,), np.float32) for name in names))
 
     @staticmethod
     def save(folder: Path, weight: Floats, bias: Floats) -> None:
@@ -82,31 +81,29 @@ class RoundedSoftmax:
 
 
 def multiplies_quads() -> bool:
-    """Whether compiled code may use AVX-512 VNNI, which adds up four products of bytes at once."""
-    if os.environ.keys() & {"NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"}:  # it is compiled for another CPU
-        return False
-    try:
-        return bool(binding.get_host_cpu_features().get("avx512vnni"))
-    except RuntimeError:
-        return False
+    """Whether numba compiles for CPUs with AVX-512 VNNI, which adds up four products of bytes at once."""
+    _, _, features = cpu_target.target_context.codegen().magic_tuple()
+    return "+avx512vnni" in features
 
 
-def screen_of(weight: NDArray[np.int8], scales: Floats, bias: Floats) -> tuple[Table, Table, Table, Table]:
+def screen_of(weight: NDArray[np.int8], scales: Floats, bias: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """What bounds the logits of words from above.
 
     Weights go up or down to one of 15 levels at random, so that the mean is exact. Their errors are then independent,
     and by Hoeffding's inequality Σ error · h exceeds k · |h| · half a level's width with a probability of at most
-    exp(−k² / 2), whatever weights and h are. That h is rounded, too, adds at most half a step times Σ |level|.
+    exp(−k² / 2), whatever weights and h are, as long as they were not made to meet these errors. That h is rounded,
+    too, adds at most half a step times Σ |level|.
 
     weight [W, H] -> levels as bytes with two units each [W / LANES, H / 8, LANES, 4]; the scales of their sums [W];
     bias and what the rounding of h may add [W]; how much errors may add for |h| = 1 [W]
     """
     words, size = weight.shape
     width = MOST / LEVELS
-    levels = np.floor(weight / width + np.random.default_rng(0).random(weight.shape)).astype(np.int8)
+    chances = np.random.default_rng(SEED).random(weight.shape, np.float32)
+    levels = np.maximum(np.floor(weight / np.float32(width) + chances), -LEVELS).astype(np.int8)
     padded = np.pad(levels + LEVELS, ((0, -words % LANES), (0, -size % 8))).astype(np.uint8)
     quads = padded.reshape(-1, LANES, padded.shape[1] // 8, 2, 4).transpose(3, 0, 2, 1, 4)
-    ceilings = bias + scales * width * np.abs(levels.astype(np.int64)).sum(1) * (0.5 / MOST)
+    ceilings = bias + scales * width * np.abs(levels).sum(1, dtype=np.int64) * (0.5 / MOST)
     columns = np.stack([scales * width / MOST, ceilings, scales * width * (SURE / 2)]).astype(np.float32)
     return np.ascontiguousarray(quads[0] | quads[1] << 4), columns[0], columns[1], columns[2]
 
@@ -142,23 +139,23 @@ def _best(h, weight, scales, bias, steps, words, leads):
 
 @compiled
 def _best_screened(h, weight, scales, bias, steps, quads, quad_scales, ceilings, slacks, words, leads):
-    """The same, with the tables of `screen_of`: words whose bound is below the best logit so far are not looked at."""
+    """`_best` with the tables of `screen_of`: words whose bound is below the best logit so far are not looked at.
+
+    h [N, H], weight [W, H and zeros] -> words [N], leads [N]; whether a lead is above 0
+    """
     rounded, small = np.zeros(weight.shape[1], np.int16), np.zeros(8 * quads.shape[1], np.int8)
-    sums, bounds, highest_bounds = (
-        np.empty(LANES, np.int32),
-        np.empty(weight.shape[0], np.float32),
-        np.empty(len(quads)),
-    )
+    sums = np.empty(LANES, np.int32)
+    bounds, highest_bounds = np.empty(weight.shape[0], np.float32), np.empty(len(quads), np.float32)
     other = weight.shape[0] - 1
     some_lead = False
     for row in range(h.shape[0]):
         _round(h[row], steps, rounded)
-        _round(h[row], np.float32(MOST), small)
-        norm, excess = np.float32(0), np.int32(0)
+        squares, excess = np.int64(0), np.int32(0)
         for unit in range(h.shape[1]):
-            norm += h[row, unit] * h[row, unit]
+            small[unit] = np.int8(np.rint(rounded[unit] * (np.float32(MOST) / steps)))
+            squares += np.int64(rounded[unit]) * rounded[unit]
             excess += LEVELS * small[unit]
-        norm = np.sqrt(norm)
+        norm = np.float32(np.sqrt(np.float64(squares))) / steps
         for block in range(len(quads)):
             _add_quads(small, quads, block, sums)
             first = block * LANES
@@ -190,6 +187,7 @@ def _round(h, steps, rounded):
 
 @compiled_maxima
 def _highest(values):
+    """The maximum, −inf of none. values [W]"""
     highest = np.float32(-np.inf)
     for value in values:
         highest = max(highest, value)

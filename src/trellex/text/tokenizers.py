@@ -20,7 +20,7 @@ class Detokenizer(Protocol):
 
 
 class Tokenizer(Detokenizer, Protocol):
-    """What cuts a line into tokens, too."""
+    """What cuts a line into tokens, and joins tokens to a line."""
 
     def tokenize(self, line: str) -> list[str]: ...
 

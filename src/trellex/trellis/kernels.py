@@ -22,6 +22,8 @@ SAFE_SPAN = 600.0  # nats of a score above or below 0, within which sums need no
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 # for sums that may be added up in any order, and whose products need not be rounded first
 compiled_sums = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+# for maxima of numbers, none of them NaN, that may be compared in any order
+compiled_maxima = njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
 
 
 @compiled

@@ -1,5 +1,9 @@
 """A softmax layer in 8 bits against whole numbers in numpy."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -68,6 +72,7 @@ def screened(request, monkeypatch):
     if request.param and not multiplies_quads():
         pytest.skip("this CPU has no AVX-512 VNNI")
     monkeypatch.setattr(rounded, "multiplies_quads", lambda: request.param)
+    monkeypatch.delattr(rounded, "_best" if request.param else "_best_screened")
 
 
 @pytest.mark.usefixtures("screened")
@@ -105,8 +110,25 @@ class TestBest:
         softmax, h = RoundedSoftmax(weight, np.full(300, 1e-3), np.zeros(300)), hidden(50, 512)
         assert np.array_equal(softmax.best(h)[0], softmax.logits(h)[:, :-1].argmax(-1))
 
-    def test_of_equals_the_first_wins_and_other_does_not_lead(self):
-        weight, scales, bias = layer(8, 40)
+    @pytest.mark.parametrize("value", [1.0, 0.1, 0.01])
+    def test_of_small_states(self, value):
+        random = np.random.default_rng(4)
+        weight, h = random.integers(-12, 13, (2048, 16)).astype(np.int8), random.uniform(-value, value, (50, 16))
+        softmax, h = RoundedSoftmax(weight, np.full(2048, 0.1), np.zeros(2048)), h.astype(np.float32)
+        assert np.array_equal(softmax.best(h)[0], softmax.logits(h)[:, :-1].argmax(-1))
+
+    def test_of_states_just_above_half_a_step(self):
+        """One word gains from the rounding of all 2,048 units."""
+        weight = np.zeros((100, 2048), np.int8)
+        weight[70], h = 127, np.full((1, 2048), 0.003937, np.float32)
+        bias = np.full(100, RoundedSoftmax(weight, np.full(100, 1e-3), np.zeros(100)).logits(h)[0, 70] - 1e-4)
+        bias[70] = 0
+        softmax = RoundedSoftmax(weight, np.full(100, 1e-3), bias)
+        assert softmax.best(h)[0] == softmax.logits(h)[:, :-1].argmax() == 70
+
+    @pytest.mark.parametrize("words", [8, 300])
+    def test_of_equals_the_first_wins_and_other_does_not_lead(self, words):
+        weight, scales, bias = layer(words, 40)
         weight[:], scales[:], bias[:] = weight[0], scales[0], 0
         words, leads, some_lead = RoundedSoftmax(weight, scales, bias).best(hidden(3, 40))
         assert (words == 0).all()
@@ -115,6 +137,23 @@ class TestBest:
 
 
 class TestScreen:
+    @pytest.mark.parametrize("setting", ["NUMBA_ENABLE_AVX=0", "NUMBA_CPU_NAME=generic", "NUMBA_CPU_FEATURES=+sse2"])
+    def test_is_left_out_where_numba_may_not_use_the_instruction(self, setting, tmp_path):
+        name, value = setting.split("=")
+        call = "import numpy as np; from trellex.runtime.rounded import RoundedSoftmax, multiplies_quads as has; "
+        call += "layer = RoundedSoftmax(np.eye(9, 8, dtype=np.int8), np.ones(9), np.zeros(9)); "
+        call += "print(has(), layer.best(np.eye(1, 8, 3, np.float32))[0][0])"
+        environment = {**os.environ, name: value, "NUMBA_CACHE_DIR": str(tmp_path)}
+        ran = subprocess.run([sys.executable, "-c", call], env=environment, capture_output=True, text=True, check=True)
+        assert ran.stdout.split() == ["False", "3"]
+
+    @pytest.mark.skipif(not multiplies_quads(), reason="this CPU has no AVX-512 VNNI")
+    def test_weights_beyond_the_range_do_no_harm(self):
+        weight, scales, bias = layer(100, 40)
+        weight[::3] = -128
+        softmax, h = RoundedSoftmax(weight, scales, bias), hidden(50, 40)
+        assert np.array_equal(softmax.best(h)[0], softmax.logits(h)[:, :-1].argmax(-1))
+
     def test_no_logit_is_above_its_bound(self):
         """By hand, in whole numbers; the bound leaves room, but not much."""
         parts, h = layer(300, 72), hidden(200, 72)

@@ -114,4 +114,5 @@ class TestErrors:
         tokens = ["私", "は", "犬", "が", "好き", "New", "York"]
         expected = build_tokenizer("mecab", "ja").detokenize(tokens)
         monkeypatch.setitem(sys.modules, "fugashi", None)
-        assert build_detokenizer("mecab", "ja").detokenize(tokens) == expected == "私は犬が好きNew York"
+        for language in ("ja", "en"):
+            assert build_detokenizer("mecab", language).detokenize(tokens) == expected == "私は犬が好きNew York"

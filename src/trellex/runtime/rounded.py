@@ -115,7 +115,7 @@ def _logits(h, weight, scales, bias, steps, logits):
     for row in range(h.shape[0]):
         _round(h[row], steps, rounded)
         for word in range(weight.shape[0]):
-            logits[row, word] = np.float32(_dot(rounded, weight, word)) * scales[word] + bias[word]
+            logits[row, word] = _logit(rounded, weight, scales, bias, word)
 
 
 @compiled
@@ -123,18 +123,16 @@ def _best(h, weight, scales, bias, steps, words, leads):
     """h [N, H], weight [W, H and zeros] -> words [N], leads [N]; whether a lead is above 0"""
     rounded = np.zeros(weight.shape[1], np.int16)
     other = weight.shape[0] - 1
-    some_lead = False
     for row in range(h.shape[0]):
         _round(h[row], steps, rounded)
         best, highest = 0, np.float32(-np.inf)
         for word in range(other):
-            logit = np.float32(_dot(rounded, weight, word)) * scales[word] + bias[word]
+            logit = _logit(rounded, weight, scales, bias, word)
             if logit > highest:
                 best, highest = word, logit
         words[row] = best
-        leads[row] = np.float32(_dot(rounded, weight, other)) * scales[other] + bias[other] - np.float64(highest)
-        some_lead = some_lead or leads[row] > 0
-    return some_lead
+        leads[row] = _logit(rounded, weight, scales, bias, other) - np.float64(highest)
+    return (leads > 0).any()
 
 
 @compiled
@@ -144,38 +142,51 @@ def _best_screened(h, weight, scales, bias, steps, quads, quad_scales, ceilings,
     h [N, H], weight [W, H and zeros] -> words [N], leads [N]; whether a lead is above 0
     """
     rounded, small = np.zeros(weight.shape[1], np.int16), np.zeros(8 * quads.shape[1], np.int8)
-    sums = np.empty(LANES, np.int32)
-    bounds, highest_bounds = np.empty(weight.shape[0], np.float32), np.empty(len(quads), np.float32)
     other = weight.shape[0] - 1
-    some_lead = False
+    bounds, highest_bounds = np.empty(other, np.float32), np.empty(len(quads), np.float32)
     for row in range(h.shape[0]):
         _round(h[row], steps, rounded)
-        squares, excess = np.int64(0), np.int32(0)
-        for unit in range(h.shape[1]):
-            small[unit] = np.int8(np.rint(rounded[unit] * (np.float32(MOST) / steps)))
-            squares += np.int64(rounded[unit]) * rounded[unit]
-            excess += LEVELS * small[unit]
-        norm = np.float32(np.sqrt(np.float64(squares))) / steps
-        for block in range(len(quads)):
-            _add_quads(small, quads, block, sums)
-            first = block * LANES
-            for lane in range(min(LANES, other - first)):
-                word = first + lane
-                bounds[word] = (sums[lane] - excess) * quad_scales[word] + ceilings[word] + slacks[word] * norm
-            highest_bounds[block] = _highest(bounds[first : min(first + LANES, other)])
+        _bound(rounded, small, steps, quads, quad_scales, ceilings, slacks, bounds, highest_bounds)
         best, highest = 0, np.float32(-np.inf)
         for turn in range(-1, len(quads)):  # where the highest bound is, then in order
             block = np.argmax(highest_bounds) if turn < 0 else turn
             if highest_bounds[block] >= highest:
                 for word in range(block * LANES, min(block * LANES + LANES, other)):
                     if bounds[word] >= highest:
-                        logit = np.float32(_dot(rounded, weight, word)) * scales[word] + bias[word]
+                        logit = _logit(rounded, weight, scales, bias, word)
                         if logit > highest or (logit == highest and word < best):
                             best, highest = word, logit
         words[row] = best
-        leads[row] = np.float32(_dot(rounded, weight, other)) * scales[other] + bias[other] - np.float64(highest)
-        some_lead = some_lead or leads[row] > 0
-    return some_lead
+        leads[row] = _logit(rounded, weight, scales, bias, other) - np.float64(highest)
+    return (leads > 0).any()
+
+
+@compiled
+def _bound(rounded, small, steps, quads, quad_scales, ceilings, slacks, bounds, highest_bounds):
+    """What the logits of words cannot exceed, and the highest of each block. rounded [H and zeros] -> [W], [W / LANES]
+
+    small: room for hidden states in 8 bits  [H and zeros]
+    """
+    squares, excess = np.int64(0), np.int32(0)
+    for unit in range(min(len(rounded), len(small))):
+        small[unit] = np.int8(np.rint(rounded[unit] * (np.float32(MOST) / steps)))
+        squares += np.int64(rounded[unit]) * rounded[unit]
+        excess += LEVELS * small[unit]
+    norm = np.float32(np.sqrt(np.float64(squares))) / steps
+    sums = np.empty(LANES, np.int32)
+    for block in range(len(quads)):
+        _add_quads(small, quads, block, sums)
+        first = block * LANES
+        for lane in range(min(LANES, len(bounds) - first)):
+            word = first + lane
+            bounds[word] = (sums[lane] - excess) * quad_scales[word] + ceilings[word] + slacks[word] * norm
+        highest_bounds[block] = _highest(bounds[first : first + LANES])
+
+
+@compiled
+def _logit(rounded, weight, scales, bias, word):
+    """rounded [H and zeros], weight [W, H and zeros]"""
+    return np.float32(_dot(rounded, weight, word)) * scales[word] + bias[word]
 
 
 @compiled

@@ -163,8 +163,9 @@ def _best_screened(h, weight, scales, bias, steps, quads, quad_scales, ceilings,
 
 @compiled
 def _bound(rounded, small, steps, quads, quad_scales, ceilings, slacks, bounds, highest_bounds):
-    """What the logits of words cannot exceed, and the highest of each block. rounded [H and zeros] -> [W], [W / LANES]
+    """What logits exceed with no more than the probability that SURE leaves, and the highest of each block.
 
+    rounded [H and zeros] -> bounds [W], highest_bounds [W / LANES]
     small: room for hidden states in 8 bits  [H and zeros]
     """
     squares, excess = np.int64(0), np.int32(0)

@@ -15,6 +15,7 @@ from trellex.runtime.folder import HeadFacts, RuntimeManifest, new_folder, seal
 from trellex.runtime.graphs import (
     Linear,
     Weights,
+    balanced,
     decoder_graph,
     encoder_graph,
     gates_of_words,
@@ -42,10 +43,12 @@ def export(translator: Translator, folder: Path, precision: str = "int8") -> Non
     if precision not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
     is_int8 = precision == "int8"
-    weights = {name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}
+    weights: Weights = {name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}
     for name, value in weights.items():
         if not np.isfinite(value).all():
             raise ValueError(f"the weight {name} is not finite: training diverged; take an earlier checkpoint")
+    if is_int8:
+        weights = balanced(weights)
     manifest = RuntimeManifest(
         precision=precision,
         text=translator.text,

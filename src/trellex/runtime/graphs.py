@@ -18,6 +18,9 @@ IR_VERSION = 8  # what onnxruntime has read since 1.14
 MICROSOFT = "com.microsoft"
 BLOCK = 8192  # words whose gates are computed at a time, for those of a large vocabulary would fill the memory
 ZERO = 128  # the unsigned byte that stands for 0
+SMALL = (
+    1 << 18
+)  # weights of a hybrid's softmax up to which it is not rounded: there it is cheap, and rounding costs most
 MAX_BYTES = 1 << 31  # of one weight: protobuf counts no further
 
 
@@ -98,6 +101,18 @@ def quantized(weight: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[n
     """
     scale = np.maximum(np.abs(weight).max(1), np.finfo(np.float32).tiny) / 127
     return (np.rint(weight / scale[:, None]) + ZERO).astype(np.uint8), scale.astype(np.float32)
+
+
+def balanced(weights: Weights) -> Weights:
+    """The same model with source vectors within ±1 that reach it in each place, for one scale rounds them all."""
+    vectors = weights["encoder.embedding.weight"]
+    largest = np.maximum(np.abs(vectors).max(0), np.finfo(np.float32).tiny)
+    names = [f"encoder.lstm.weight_ih_l0{suffix}" for suffix in ("", "_reverse")]
+    return {
+        **weights,
+        "encoder.embedding.weight": vectors / largest,
+        **{name: weights[name] * largest for name in names},
+    }
 
 
 def encoder_graph(weights: Weights, arithmetic: str) -> onnx.ModelProto:
@@ -219,10 +234,10 @@ def softmax_graph(softmax: Linear, arithmetic: str) -> onnx.ModelProto:
 
 
 def logits_graph(softmax: Linear, arithmetic: str) -> onnx.ModelProto:
-    """Of a softmax over some of the words the logits. Input: output [N, H]. Output: logits [N, W]."""
+    """The logits of a softmax over some of the words. Input: output [N, H]. Output: logits [N, W]."""
     builder = GraphBuilder(arithmetic)
     size, width = softmax[0].shape
-    logits = builder.linear(builder.input("output", ["N", width]), *softmax)
+    logits = builder.linear(builder.input("output", ["N", width]), *softmax, exact=size * width <= SMALL)
     builder.output(logits, "logits", ["N", size])
     return builder.model()
 

@@ -1,7 +1,7 @@
-"""A softmax layer with weights of 8 bits, for a few hidden states at a time: one compiled call.
+"""A softmax layer with weights of 12 bits, for a few hidden states at a time: one compiled call.
 
 It takes as long as its weights take to come from memory. So where CPUs can multiply 4 bits fast enough, `best` reads
-4 bits of every weight, and all 8 for those words alone that may still be the best.
+4 bits of every weight, and all 12 for those words alone that may still be the best.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from trellex.runtime.folder import load_array
+from trellex.runtime.folder import REMEDY, load_array
 from trellex.trellis.kernels import compiled, compiled_maxima
 
 LANES = 64  # products, or words, side by side
 AHEAD = 4096  # bytes from a weight to the one to be fetched meanwhile: CPUs do not look beyond a page themselves
-MOST = 127  # the largest weight, and the largest unit of a hidden state in 8 bits
+LINE = 64  # bytes that come from memory together
+MOST = 2047  # the largest weight
+BYTE = 127  # the largest unit of a hidden state in 8 bits
 LEVELS = 7  # the largest weight in 4 bits
 SURE = 6.0  # the best word is missed with a probability of at most exp(−SURE² / 2)
 SEED = 20170730  # of the random rounding to 4 bits, the same each time
@@ -31,19 +33,19 @@ Floats = NDArray[Any]
 
 
 class RoundedSoftmax:
-    """Logits of words, the last of which is OTHER. Hidden states, within ±1, are rounded to 16 bits or a little less.
+    """Logits of words, the last of which is OTHER. Hidden states, within ±1, are rounded so that sums have 32 bits.
 
     Args:
-        weight: [W, H]
+        weight: within ±MOST  [W, H]
         scales: of the rows of `weight`  [W]
         bias: [W]
     """
 
     few = 2  # hidden states up to which it is faster than ONNX Runtime
 
-    def __init__(self, weight: NDArray[np.int8], scales: Floats, bias: Floats) -> None:
+    def __init__(self, weight: NDArray[np.int16], scales: Floats, bias: Floats) -> None:
         size = weight.shape[1]
-        steps = min(np.iinfo(np.int16).max, np.iinfo(np.int32).max // (MOST * size))  # so that sums have 32 bits
+        steps = min(np.iinfo(np.int16).max, np.iinfo(np.int32).max // (MOST * size))
         self._weight = np.ascontiguousarray(np.pad(weight, ((0, 0), (0, -size % LANES))))
         self._tables = self._weight, (scales / steps).astype(np.float32), bias.astype(np.float32), np.float32(steps)
         self._screen = screen_of(weight, scales, bias) if multiplies_quads() else None
@@ -67,7 +69,10 @@ class RoundedSoftmax:
     @classmethod
     def load(cls, folder: Path, size: int, hidden_size: int) -> Self:
         """The layer that `save` wrote. Raises ValueError if it is not one of so many words and units."""
-        weight = load_array(folder / "softmax.rounded.npy", (size, hidden_size), np.int8)
+        path = folder / "softmax.rounded.npy"
+        weight = load_array(path, (size, hidden_size), np.int16)
+        if weight.min(initial=0) < -MOST or weight.max(initial=0) > MOST:
+            raise ValueError(f"{path}: has weights beyond ±{MOST:,}; {REMEDY}")
         names = ("scales", "bias")
         return cls(weight, *(load_array(folder / f"softmax.{name}.npy", (size,), np.float32) for name in names))
 
@@ -75,7 +80,7 @@ class RoundedSoftmax:
     def save(folder: Path, weight: Floats, bias: Floats) -> None:
         """Round and write weight [W, H] and bias [W]."""
         scales = np.maximum(np.abs(weight).max(1), np.finfo(np.float32).tiny) / MOST
-        rounded = np.rint(weight / scales[:, None]).astype(np.int8)
+        rounded = np.rint(weight / scales[:, None]).astype(np.int16)
         for name, values in (("rounded", rounded), ("scales", scales), ("bias", bias)):
             np.save(folder / f"softmax.{name}.npy", values)
 
@@ -86,7 +91,7 @@ def multiplies_quads() -> bool:
     return "+avx512vnni" in features
 
 
-def screen_of(weight: NDArray[np.int8], scales: Floats, bias: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def screen_of(weight: NDArray[np.int16], scales: Floats, bias: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """What bounds the logits of words from above.
 
     Weights go up or down to one of 15 levels at random, so that the mean is exact. Their errors are then independent,
@@ -103,8 +108,8 @@ def screen_of(weight: NDArray[np.int8], scales: Floats, bias: Floats) -> tuple[F
     levels = np.maximum(np.floor(weight / np.float32(width) + chances), -LEVELS).astype(np.int8)
     padded = np.pad(levels + LEVELS, ((0, -words % LANES), (0, -size % 8))).astype(np.uint8)
     quads = padded.reshape(-1, LANES, padded.shape[1] // 8, 2, 4).transpose(3, 0, 2, 1, 4)
-    ceilings = bias + scales * width * np.abs(levels).sum(1, dtype=np.int64) * (0.5 / MOST)
-    columns = np.stack([scales * width / MOST, ceilings, scales * width * (SURE / 2)]).astype(np.float32)
+    ceilings = bias + scales * width * np.abs(levels).sum(1, dtype=np.int64) * (0.5 / BYTE)
+    columns = np.stack([scales * width / BYTE, ceilings, scales * width * (SURE / 2)]).astype(np.float32)
     return np.ascontiguousarray(quads[0] | quads[1] << 4), columns[0], columns[1], columns[2]
 
 
@@ -170,7 +175,7 @@ def _bound(rounded, small, steps, quads, quad_scales, ceilings, slacks, bounds, 
     """
     squares, excess = np.int64(0), np.int32(0)
     for unit in range(min(len(rounded), len(small))):
-        small[unit] = np.int8(np.rint(rounded[unit] * (np.float32(MOST) / steps)))
+        small[unit] = np.int8(np.rint(rounded[unit] * (np.float32(BYTE) / steps)))
         squares += np.int64(rounded[unit]) * rounded[unit]
         excess += LEVELS * small[unit]
     norm = np.float32(np.sqrt(np.float64(squares))) / steps
@@ -206,6 +211,16 @@ def _highest(values):
     return highest
 
 
+def _fetch_ahead(builder, place, size):
+    """Ask for `size` bytes that will be needed when as many as AHEAD have been read."""
+    number, address = ir.IntType(32), ir.IntType(8).as_pointer()
+    prefetch = ir.FunctionType(ir.VoidType(), [address, number, number, number])
+    prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address], prefetch)
+    place, to_read, to_keep, data = builder.bitcast(place, address), number(0), number(3), number(1)
+    for line in range(AHEAD, AHEAD + size, LINE):
+        builder.call(prefetch, [builder.gep(place, [number(line)]), to_read, to_keep, data])
+
+
 @intrinsic
 def _dot(typing_context, rounded, weight, row):
     """The sum of products with a row of `weight`, in 32 bits. rounded [H], weight [W, H], H a multiple of LANES
@@ -220,9 +235,7 @@ def _dot(typing_context, rounded, weight, row):
             for kind, value in zip(signature.args[:2], arguments[:2], strict=True)
         )
         number = ir.IntType(32)
-        vector, address = ir.VectorType(number, LANES), ir.IntType(8).as_pointer()
-        prefetch = ir.FunctionType(ir.VoidType(), [address, number, number, number])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address], prefetch)
+        vector = ir.VectorType(number, LANES)
         add_up = ir.FunctionType(number, [vector])
         add_up = cgutils.get_or_insert_function(builder.module, add_up, f"llvm.vector.reduce.add.v{LANES}i32")
         width = builder.extract_value(inputs.shape, 0)
@@ -236,8 +249,7 @@ def _dot(typing_context, rounded, weight, row):
                 values = builder.bitcast(start, ir.VectorType(element, LANES).as_pointer())
                 factors.append(builder.sext(builder.load(values, align=element.width // 8), vector))
             builder.store(builder.add(builder.load(sums), builder.mul(*factors)), sums)
-            to_read, to_keep, data = number(0), number(3), number(1)
-            builder.call(prefetch, [builder.gep(here, [width.type(AHEAD)]), to_read, to_keep, data])
+            _fetch_ahead(builder, here, LANES * np.dtype(np.int16).itemsize)
         return builder.call(add_up, [builder.load(sums)])
 
     return types.int32(rounded, weight, types.intp), generate
@@ -254,10 +266,8 @@ def _add_quads(typing_context, small, quads, block, sums):
         inputs, weights, results = (
             context.make_array(signature.args[place])(context, builder, arguments[place]) for place in (0, 1, 3)
         )
-        number, address = ir.IntType(32), ir.IntType(8).as_pointer()
+        number = ir.IntType(32)
         vector = ir.VectorType(number, 16)
-        prefetch = ir.FunctionType(ir.VoidType(), [address, number, number, number])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address], prefetch)
         add_products = ir.FunctionType(vector, [vector, vector, vector])
         name = "llvm.x86.avx512.vpdpbusd.512"
         add_products = cgutils.get_or_insert_function(builder.module, add_products, name)
@@ -286,8 +296,7 @@ def _add_quads(typing_context, small, quads, block, sums):
                     total = totals[2 * part + half]
                     bytes_ = builder.and_(shifted, every(0x0F0F0F0F))
                     builder.store(builder.call(add_products, [builder.load(total), bytes_, factors]), total)
-                to_read, to_keep, data = number(0), number(3), number(1)
-                builder.call(prefetch, [builder.gep(start, [offset(AHEAD)]), to_read, to_keep, data])
+                _fetch_ahead(builder, start, LINE)
         for part in range(LANES // 16):
             start = builder.bitcast(builder.gep(results.data, [offset(16 * part)]), vector.as_pointer())
             lower, upper = (builder.load(total) for total in totals[2 * part : 2 * part + 2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from trellex.trellis.host import log_partition, topk
 from trellex.trellis.kernels import read_best, read_best_with_log_prob
 from trellex.trellis.lattice import lattice_of
 
+NUMBER = np.dtype(np.int64)
 FEW = 2  # hidden states up to which multiplying them in the kernel is faster than by BLAS
 
 Ints = NDArray[np.int64]
@@ -30,26 +33,28 @@ class Reader:
 
     def __init__(self, spelling: Spelling, weight: Floats, bias: Floats) -> None:
         self._code, self._layer = spelling.code, (weight, bias)
-        self._lattice = lattice_of(spelling.ecc.generators, spelling.code.num_bits, spelling.restriction)
-        self._few = -1 if self._lattice.butterfly is None else FEW
+        lattice = lattice_of(spelling.ecc.generators, spelling.code.num_bits, spelling.restriction)
+        self._lattice, self._few = lattice, -1 if lattice.butterfly is None else FEW
+        tables: tuple[Any, ...] = (weight, bias, *(lattice.butterfly or ()))
+        self._read_best: Callable[..., int] = partial(read_best, *tables)
+        tables += lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
+        self._read_best_with_log_prob: Callable[..., int] = partial(read_best_with_log_prob, *tables)
         self._numbers_are_words = isinstance(spelling.code, FrequencyCode)
 
     def best(self, h: Floats) -> Ints:
         """h [N, H] -> words [N]"""
-        numbers = np.empty(len(h), np.int64)
-        if len(h) > self._few or read_best(h, *self._layer, self._lattice.butterfly, numbers) >= 0:
+        numbers = np.empty(len(h), NUMBER)
+        if len(h) > self._few or self._read_best(h, numbers) >= 0:
             numbers = topk(self._logits(h), 1, self._lattice)[0][:, 0]
         return numbers if self._numbers_are_words else self._code.words(numbers)
 
     def best_with_log_prob(self, h: Floats) -> tuple[Ints, Floats]:
         """h [N, H] -> words, log_probs [N]"""
-        lattice = self._lattice
-        numbers, log_probs = np.empty(len(h), np.int64), np.empty(len(h))
-        tables = lattice.butterfly, lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
-        if len(h) > self._few or read_best_with_log_prob(h, *self._layer, *tables, numbers, log_probs) >= 0:
+        numbers, log_probs = np.empty(len(h), NUMBER), np.empty(len(h))
+        if len(h) > self._few or self._read_best_with_log_prob(h, numbers, log_probs) >= 0:
             logits = self._logits(h)
-            found, scores = topk(logits, 1, lattice)
-            numbers, log_probs = found[:, 0], scores[:, 0] - log_partition(logits, lattice)[0]
+            found, scores = topk(logits, 1, self._lattice)
+            numbers, log_probs = found[:, 0], scores[:, 0] - log_partition(logits, self._lattice)[0]
         return numbers if self._numbers_are_words else self._code.words(numbers), log_probs
 
     def _logits(self, h: Floats) -> Floats:

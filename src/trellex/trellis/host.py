@@ -50,8 +50,8 @@ def _also_for_tensors(algorithm: Callable[..., Any]) -> Callable[..., Any]:
 def viterbi(probs: Floats, lattice: Lattice) -> NDArray[np.int64]:
     """The most probable word of bit probabilities. probs [N, L] -> bits [N, B]"""
     bits = np.empty((len(probs), lattice.num_bits), np.int64)
-    few = len(probs) <= FEW_TO_DECODE and lattice.butterfly is not None
-    if few and kernels.butterfly_bits(probs, lattice.butterfly, bits) < 0:
+    tables = lattice.butterfly if len(probs) <= FEW_TO_DECODE else None
+    if tables is not None and kernels.butterfly_bits(probs, *tables, bits) < 0:
         return bits
     bad_row = _run(kernels.viterbi, _tables(lattice), probs, bits)
     if bad_row >= 0:
@@ -66,7 +66,7 @@ def topk(logits: Floats, k: int, lattice: Lattice) -> tuple[NDArray[np.int64], F
     scores = np.empty((len(logits), k))
     if k > 1 or lattice.butterfly is None:
         check(_run(kernels.topk, _tables(lattice), logits, numbers, scores))
-    elif _run(kernels.butterfly, (lattice.butterfly, False), logits, numbers, scores) >= 0:
+    elif _run(kernels.butterfly, (*lattice.butterfly, False), logits, numbers, scores) >= 0:
         rows = np.flatnonzero(numbers[:, 0] < 0)
         found = numbers[rows], scores[rows]
         bad_row = _run(kernels.topk, _tables(lattice), logits[rows], *found)

@@ -53,57 +53,54 @@ def _accepts(automaton, number):
 
 
 @compiled
-def butterfly(rows, tables, of_probs, numbers, scores):
+def butterfly(rows, outputs, automaton, of_probs, numbers, scores):
     """The best bit array of every row, if it is a word: then no word is better. rows [N, L] -> [N, 1] twice
 
     Viterbi for one row at a time over all 2^B bit arrays, the states of a level side by side: state 2q + b is entered
     from the states q and q + half alike, so the q make vectors. Of equally good arrays the one with the lowest number
     wins. Where the best is no word, or a value is none, the number is −1; returns the first such row, or −1.
 
-    tables: the `butterfly` of a `Lattice`
+    outputs, automaton: the `butterfly` of a `Lattice`
     of_probs: whether rows hold probabilities instead of logits
     """
-    outputs, automaton, register, generators = tables
-    half, num_outputs = 1 << (len(register) - 1), len(generators)  # known when this is compiled
+    num_outputs, half = outputs.ndim, outputs.shape[-1]  # the first is known when this is compiled
+    is_one = outputs.reshape((num_outputs, half))
     num_bits = automaton.shape[0]
     num_steps = rows.shape[1] // num_outputs
-    logits = np.empty(num_outputs)
+    logits = np.empty(rows.shape[1])
     score, even, odd = np.empty(2 * half), np.empty(half), np.empty(half)
-    from_upper = np.empty((num_steps, 2, half), np.bool_)
+    from_upper = np.empty((num_steps, half), np.uint8)  # its bit b; small blocks are allocated faster
     first_open = -1
     for row in range(rows.shape[0]):
         score[:] = -math.inf
         score[0] = 0.0
         is_word = True
+        for place in range(rows.shape[1]):
+            value = np.float64(rows[row, place])
+            logits[place] = _log_odds(value) if of_probs else _finite(value)
+            is_word = is_word and logits[place] == logits[place]
         for step in range(num_steps):
-            for output in range(num_outputs):
-                value = np.float64(rows[row, step * num_outputs + output])
-                logits[output] = _log_odds(value) if of_probs else _finite(value)
-                is_word = is_word and logits[output] == logits[output]
             for q in range(half):
-                lower, upper = 0.0, 0.0
+                straight, crossed = 0.0, 0.0  # what the outputs add where b = x, and where they are the opposite
                 for output in range(num_outputs):
-                    lower += outputs[output, 0, 0, q] * logits[output]
-                    upper += outputs[output, 0, 1, q] * logits[output]
-                lower, upper = score[q] + lower, score[q + half] + upper
+                    logit = logits[step * num_outputs + output]
+                    part = is_one[output, q] * logit
+                    straight += part
+                    crossed += logit - part
+                lower, upper = score[q] + straight, score[q + half] + crossed
                 even[q] = upper if upper > lower else lower
-                from_upper[step, 0, q] = upper > lower
-            odd[:] = -math.inf
-            if step < num_bits:
-                for q in range(half):
-                    lower, upper = 0.0, 0.0
-                    for output in range(num_outputs):
-                        lower += outputs[output, 1, 0, q] * logits[output]
-                        upper += outputs[output, 1, 1, q] * logits[output]
-                    lower, upper = score[q] + lower, score[q + half] + upper
-                    odd[q] = upper if upper > lower else lower
-                    from_upper[step, 1, q] = upper > lower
+                even_from_upper = upper > lower
+                lower, upper = score[q] + crossed, score[q + half] + straight
+                odd[q] = upper if upper > lower else lower
+                from_upper[step, q] = even_from_upper | (upper > lower) << 1
+            if step >= num_bits:
+                odd[:] = -math.inf
             for q in range(half):
                 score[2 * q], score[2 * q + 1] = even[q], odd[q]
         number, q, bit = np.int64(0), np.uint64(0), np.uint64(0)
         for step in range(num_steps - 1, -1, -1):
             number = number << 1 | np.int64(bit)
-            state = q + np.uint64(half) if from_upper[step, bit, q] else q
+            state = q + np.uint64(half) if from_upper[step, q] >> bit & np.uint64(1) else q
             q, bit = state >> np.uint64(1), state & np.uint64(1)
         is_word = is_word and _accepts(automaton, number)
         numbers[row, 0], scores[row, 0] = number if is_word else -1, score[0]
@@ -113,10 +110,10 @@ def butterfly(rows, tables, of_probs, numbers, scores):
 
 
 @compiled
-def butterfly_bits(probs, tables, bits):
+def butterfly_bits(probs, outputs, automaton, bits):
     """`butterfly` from probabilities to bits. probs [N, L] -> [N, B]"""
     numbers, scores = np.empty((probs.shape[0], 1), np.int64), np.empty((probs.shape[0], 1))
-    first_open = butterfly(probs, tables, True, numbers, scores)
+    first_open = butterfly(probs, outputs, automaton, True, numbers, scores)
     for row in range(bits.shape[0]):
         for place in range(bits.shape[1]):
             bits[row, place] = numbers[row, 0] >> place & 1
@@ -560,19 +557,19 @@ def sample(logits, levels, incoming, edges, patterns, uniforms, numbers):
 
 
 @compiled
-def read_best(h, weight, bias, tables, numbers):
-    """`butterfly` from hidden states, whose logits are weight · h + bias. h [N, H], weight [L, H] -> numbers [N]"""
+def read_best(weight, bias, outputs, automaton, h, numbers):
+    """`butterfly` from hidden states, whose logits are weight · h + bias. weight [L, H], h [N, H] -> numbers [N]"""
     logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
     _multiply(h, weight, bias, logits)
-    return butterfly(logits, tables, False, numbers.reshape((-1, 1)), scores)
+    return butterfly(logits, outputs, automaton, False, numbers.reshape((-1, 1)), scores)
 
 
 @compiled
-def read_best_with_log_prob(h, weight, bias, tables, levels, incoming, edges, patterns, numbers, log_probs):
+def read_best_with_log_prob(weight, bias, outputs, automaton, levels, incoming, edges, patterns, h, numbers, log_probs):
     """The same with log-probabilities. -> numbers, log_probs [N]"""
     logits, scores = np.empty((h.shape[0], weight.shape[0])), np.empty((h.shape[0], 1))
     _multiply(h, weight, bias, logits)
-    first_open = butterfly(logits, tables, False, numbers.reshape((-1, 1)), scores)
+    first_open = butterfly(logits, outputs, automaton, False, numbers.reshape((-1, 1)), scores)
     if first_open < 0:
         log_partition(logits, levels, incoming, edges, patterns, log_probs, np.empty((0, 0)))
         log_probs[:] = scores[:, 0] - log_probs

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Size: TypeAlias = "int | NDArray[Any] | None"
-Butterfly: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64], tuple[int, ...], tuple[int, ...]]
+Butterfly: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 MAX_BITS = 62  # word ids are int64
 MAX_LEVEL, MAX_INCOMING = 1 << 16, 1 << 8  # what the kernels count in 16 and 8 bits
+MAX_OUTPUTS = 5  # of a butterfly: the axes an array may have for numba to know its type at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +32,10 @@ class Lattice:
         incoming: edges into state s are incoming[s] … incoming[s + 1] − 1, that of the lowest number first [states + 1]
         edges: source state (counted within its level), output pattern, input bit  [edges, 3]
         patterns: the different outputs of a step, 0 or 1 for each generator  [patterns, n]
-        butterfly: all 2^B bit arrays, as vectors like them; None if m = 0. The outputs on entering register 2q + b from
-            q + x · 2^(m − 1)  [n, b, x, q]; the automaton that says which of the arrays are words  [B, S, 2]; m zeros
-            and n zeros, for the length of a tuple is a constant of compiled code
+        butterfly: all 2^B bit arrays, as vectors like them; None if the code has none. The outputs on entering register
+            2q from q, the same as on entering 2q + 1 from q + 2^(m − 1); the two other ways have the opposite outputs.
+            [n, 1 …, q], n axes in all, for the number of axes is a constant of compiled code. And the automaton that
+            says which of the arrays are words  [B, S, 2]
     """
 
     num_bits: int
@@ -181,16 +183,24 @@ def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64]) -> 
         incoming=incoming.astype(np.uint32),
         edges=np.ascontiguousarray(np.concatenate(edge_blocks)[:, :3], np.uint16),
         patterns=patterns,
-        butterfly=_butterfly(patterns[pattern_of_register], automaton) if memory else None,
+        butterfly=_butterfly(generators, patterns[pattern_of_register], automaton),
     )
 
 
-def _butterfly(outputs: NDArray[np.float64], automaton: NDArray[np.int64]) -> Butterfly:
-    """outputs: by register, with the oldest bit x and the newest b  [2^(m + 1), n]"""
+def _butterfly(
+    generators: tuple[str, ...], outputs: NDArray[np.float64], automaton: NDArray[np.int64]
+) -> Butterfly | None:
+    """None unless every output depends on the oldest bit and on the newest, as those of good codes do.
+
+    outputs: by register, with the oldest bit in its highest place  [2^(m + 1), n]
+    """
     num_registers, num_outputs = outputs.shape
-    by_bit = outputs.reshape(2, -1, 2, num_outputs).transpose(3, 2, 0, 1)
-    memory = num_registers.bit_length() - 2
-    return np.ascontiguousarray(by_bit), np.array(automaton), (0,) * memory, (0,) * num_outputs
+    has_both_ends = all(len(each) > 1 and each[0] == each[-1] == "1" for each in generators)
+    if not has_both_ends or num_outputs > MAX_OUTPUTS:
+        return None
+    on_entering_even = outputs[: num_registers // 2 : 2].T
+    axes = num_outputs, *(1,) * (num_outputs - 2), num_registers // 4
+    return np.ascontiguousarray(on_entering_even).reshape(axes), np.array(automaton)
 
 
 def _outputs(generators: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -12,6 +12,8 @@ CODES = {
     "paper": ConvolutionalCode(),
     "length 3": ConvolutionalCode(("101", "111")),
     "length 4, three generators": ConvolutionalCode(("1101", "1011", "1111")),
+    "length 4, an end without a bit": ConvolutionalCode(("1011", "0111")),
+    "length 3, six generators": ConvolutionalCode(("101", "111") * 3),
     "identity": IdentityCode(),
 }
 SIZES = [2, 3, 127, 128, 129]

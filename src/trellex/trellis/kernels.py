@@ -578,10 +578,19 @@ def read_best_with_log_prob(weight, bias, outputs, automaton, levels, incoming, 
 
 @compiled_sums
 def _multiply(h, weight, bias, logits):
-    """h [N, H], weight [L, H], bias [L] -> logits [N, L]"""
+    """h [N, H], weight [L, H], bias [L] -> logits [N, L]
+
+    Four rows of the weight at a time, so that more of it is on its way from memory; the last is repeated if need be.
+    """
+    last = weight.shape[0] - 1
     for row in range(h.shape[0]):
-        for bit in range(weight.shape[0]):
-            total = bias[bit]
+        for a in range(0, weight.shape[0], 4):
+            b, c, d = min(a + 1, last), min(a + 2, last), min(a + 3, last)
+            sum_a, sum_b, sum_c, sum_d = bias[a], bias[b], bias[c], bias[d]
             for unit in range(weight.shape[1]):
-                total += h[row, unit] * weight[bit, unit]
-            logits[row, bit] = total
+                value = h[row, unit]
+                sum_a += value * weight[a, unit]
+                sum_b += value * weight[b, unit]
+                sum_c += value * weight[c, unit]
+                sum_d += value * weight[d, unit]
+            logits[row, a], logits[row, b], logits[row, c], logits[row, d] = sum_a, sum_b, sum_c, sum_d

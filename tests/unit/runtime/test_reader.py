@@ -90,9 +90,10 @@ def is_exact(logits):
     return np.array_equal(logits, np.rint(logits))
 
 
-@pytest.mark.parametrize("size", [100, 128])
-def test_layers_are_multiplied(size):
-    spelling, random = Spelling(FrequencyCode(size), ConvolutionalCode()), np.random.default_rng(0)
+@pytest.mark.parametrize("code", ["paper", "length 4, three generators"])
+@pytest.mark.parametrize("size", [100, 128, 200, 1000])
+def test_layers_are_multiplied(code, size):
+    spelling, random = Spelling(FrequencyCode(size), CODES[code]), np.random.default_rng(0)
     weight, bias = random.normal(size=(spelling.length, 48)), random.normal(size=spelling.length)
     h = random.normal(size=(9, 48))
     expected = scores_of(spelling, np.arange(size), h @ weight.T + bias).argmax(-1)

@@ -6,10 +6,10 @@ exactly 30, all by the same search (`trellex.search.greedy`). Code heads are tho
 exact, rare words are numbered apart. A hybrid's softmax is biased so that OTHER wins 15 % of the words, about as in a
 real corpus; "rare" is how many words came from the bits in this run.
 
-All models of a table are visited in turn, round after round, and a cell is the median of its rounds, so that a passing
-load slows all of them alike. What is fast is run twice and timed the second time, so that it matters little what ran
-before. "loop" is the time from the first state on, without encoder; "no output layer" is the same decoder with words
-that are drawn beforehand.
+All models of a table are visited round after round, in changing order, and a cell is the median of its rounds, so that
+a passing load slows all of them alike. What is fast is run twice and timed the second time, so that it matters little
+what ran before. "loop" is the time from the first state on, without encoder; "no output layer" is the same decoder with
+words that are drawn beforehand.
 """
 
 from __future__ import annotations

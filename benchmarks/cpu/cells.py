@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -121,13 +122,14 @@ def ratio(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def measure(cells: Sequence[Cell], rounds: int) -> None:
-    """Visit all cells in turn, round after round."""
+    """Visit all cells, round after round, in an order that changes: what ran before may slow down what comes after."""
     for cell in cells:
         progress(f"{cell.section}: warming up {cell.method}, {cell.precision}")
         cell.warm_up(rounds)
+    order = random.Random(0)
     for number in range(rounds):
         progress(f"{cells[0].section}: round {number + 1} of {rounds}")
-        for cell in cells:
+        for cell in order.sample(cells, len(cells)):
             if cell.rounds_left > 0:
                 cell.run()
 

@@ -43,7 +43,7 @@ class TestExport:
             expected = {"folder": str(folder / precision), "precision": precision, "bytes": sum(files.values())}
             assert told[precision] == expected | files
             assert "trellex.json" in files
-        assert told["int8"]["bytes"] < 0.8 * told["fp32"]["bytes"]
+        assert told["int8"]["bytes"] < 0.85 * told["fp32"]["bytes"]  # small layers stay as they are
 
     def test_for_people(self, trellex, trained, tmp_path):
         result = trellex("export", trained.run, tmp_path / "new")

@@ -12,6 +12,7 @@ import onnx
 from trellex.heads import BinaryHead, Head, HybridHead, SoftmaxHead
 from trellex.nmt import TranslationModel
 from trellex.runtime.folder import HeadFacts, RuntimeManifest, new_folder, seal
+from trellex.runtime.frequent import FrequentLayer
 from trellex.runtime.graphs import (
     Linear,
     Weights,
@@ -22,8 +23,6 @@ from trellex.runtime.graphs import (
     logits_graph,
     softmax_graph,
 )
-from trellex.runtime.plain import PlainSoftmax
-from trellex.runtime.rounded import RoundedSoftmax
 from trellex.runtime.vectors import GATES, GateVectors, Vectors
 from trellex.translator import Translator
 
@@ -73,7 +72,7 @@ def export(translator: Translator, folder: Path, precision: str = "int8") -> Non
             _save(new / "softmax", is_int8, lambda arithmetic: softmax_graph(every, arithmetic))
         if frequent is not None:
             _save(new / "softmax", is_int8, lambda arithmetic: logits_graph(frequent, arithmetic))
-            (RoundedSoftmax if is_int8 else PlainSoftmax).save(new, *frequent)
+            FrequentLayer.save(new, *frequent, is_int8)
         for key, value in weights.items():
             if key.startswith("head.bits."):
                 np.save(new / f"{key.removeprefix('head.')}.npy", value)

@@ -153,14 +153,13 @@ class HybridWords:
     """Frequent words by softmax, the others by their code. `best` reads bits only where they can matter."""
 
     def __init__(self, bits: BitWords, folder: Path, manifest: RuntimeManifest, threads: int) -> None:
-        from trellex.runtime.plain import PlainSoftmax
-        from trellex.runtime.rounded import RoundedSoftmax
+        from trellex.runtime.frequent import FrequentLayer
 
         facts = manifest.head
         self.bits, self.first_rare = bits, facts.first_rare
         self.session = Session(folder, "softmax", threads).check(output=manifest.hidden_size, logits=facts.softmax_size)
-        kind: type[PlainSoftmax | RoundedSoftmax] = RoundedSoftmax if manifest.precision == "int8" else PlainSoftmax
-        self.layer = kind.load(folder, facts.softmax_size, manifest.hidden_size)  # the same, for few hidden states
+        sizes = facts.softmax_size, manifest.hidden_size
+        self.layer = FrequentLayer.load(folder, *sizes, manifest.precision == "int8")  # the same, for few hidden states
 
     def best(self, h: Floats) -> Ints:
         words, leads, some_are_rare = self._best_frequent(h)

@@ -1,0 +1,72 @@
+"""The bounds of a layer's logits, by hand."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from trellex.runtime.screen import BYTE, LANES, LEVELS, SURE, screen_of
+
+
+def levels_of(quads, words, size):
+    """[W / LANES, H / 8, LANES, 4] -> [W, H]"""
+    both = np.concatenate([quads & 15, quads >> 4], -1).transpose(0, 2, 1, 3)
+    return both.reshape(both.shape[0] * LANES, -1)[:words, :size].astype(int) - LEVELS
+
+
+@pytest.mark.parametrize("setting", ["NUMBA_ENABLE_AVX=0", "NUMBA_CPU_NAME=generic", "NUMBA_CPU_FEATURES=+sse2"])
+def test_is_left_out_where_numba_may_not_use_the_instruction(setting, tmp_path):
+    name, value = setting.split("=")
+    call = "import numpy as np; from trellex.runtime.frequent import FrequentLayer, multiplies_quads as has; "
+    call += "layers = [FrequentLayer(np.eye(9, 8, dtype=kind), np.ones(9), np.zeros(9)) for kind in ('i2', 'f4')]; "
+    call += "print(has(), *(layer.best(np.eye(1, 8, 3, np.float32))[0][0] for layer in layers))"
+    environment = {**os.environ, name: value, "NUMBA_CACHE_DIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", call], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False", "3", "3"]
+
+
+@pytest.mark.parametrize("spread", ["uniform", "normal", "few"])
+def test_no_logit_is_above_its_bound(spread):
+    """The bound leaves room, but not much."""
+    random = np.random.default_rng(0)
+    draw = {
+        "uniform": lambda: random.uniform(-1, 1, (300, 72)),
+        "normal": lambda: random.normal(size=(300, 72)),
+        "few": lambda: random.normal(size=(300, 72)) * (random.random((300, 72)) < 0.1),
+    }
+    weight, bias = draw[spread]() * 10.0 ** random.uniform(-3, 1, (300, 1)), random.normal(size=300)
+    h = np.tanh(random.normal(size=(200, 72)))
+    quads, scales, ceilings, slacks = screen_of(weight, bias)
+    sums = np.rint(h * BYTE).astype(int) @ levels_of(quads, 300, 72).T
+    norms = np.linalg.norm(h, axis=1)[:, None]
+    room = sums * scales + ceilings + slacks * norms - (h @ weight.T + bias)
+    assert (room > 0).all()
+    assert (room < 2 * (slacks * norms + ceilings - bias)).all()
+
+
+def test_errors_are_as_small_as_hoeffding_says():
+    """The slack is SURE times half a level's width, the deviation of an error at most half of it."""
+    random = np.random.default_rng(1)
+    weight, h = random.uniform(-1, 1, (4000, 64)), np.tanh(random.normal(size=(1, 64)))
+    quads, scales, _, slacks = screen_of(weight, np.zeros(4000))
+    errors = (levels_of(quads, 4000, 64) * scales[:, None] * BYTE - weight) @ h[0]
+    deviations = errors / (slacks / SURE * np.linalg.norm(h))
+    assert abs(deviations.mean()) < 0.1
+    assert 0.5 < deviations.std() < 1
+
+
+def test_the_mean_of_levels_is_that_of_weights():
+    weight = np.linspace(-1, 1, 256)[:, None].repeat(4000, 1)
+    weight[:, 0] = 1  # so that all have the same scale
+    quads, *_ = screen_of(weight, np.zeros(256))
+    means = levels_of(quads, 256, 4000)[:, 1:].mean(1) / LEVELS
+    assert np.abs(means - weight[:, 1]).max() < 0.01
+
+
+def test_of_no_weights_the_bound_is_the_bias():
+    quads, _, ceilings, slacks = screen_of(np.zeros((3, 16)), np.array([1.0, -2.0, 3.0]))
+    assert not levels_of(quads, 3, 16).any()
+    np.testing.assert_allclose(ceilings, [1, -2, 3])
+    np.testing.assert_allclose(slacks, 0, atol=1e-30)

@@ -18,9 +18,8 @@ IR_VERSION = 8  # what onnxruntime has read since 1.14
 MICROSOFT = "com.microsoft"
 BLOCK = 8192  # words whose gates are computed at a time, for those of a large vocabulary would fill the memory
 ZERO = 128  # the unsigned byte that stands for 0
-SMALL = (
-    1 << 18
-)  # weights of a hybrid's softmax up to which it is not rounded: there it is cheap, and rounding costs most
+# Up to so many weights a hybrid's softmax is not rounded: then it is cheap, and rounding costs most.
+SMALL = 1 << 18
 MAX_BYTES = 1 << 31  # of one weight: protobuf counts no further
 
 

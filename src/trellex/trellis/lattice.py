@@ -196,7 +196,7 @@ def _butterfly(
     """
     num_registers, num_outputs = outputs.shape
     has_both_ends = all(len(each) > 1 and each[0] == each[-1] == "1" for each in generators)
-    if not has_both_ends or num_outputs > MAX_OUTPUTS:
+    if not has_both_ends or not 2 <= num_outputs <= MAX_OUTPUTS:
         return None
     on_entering_even = outputs[: num_registers // 2 : 2].T
     axes = num_outputs, *(1,) * (num_outputs - 2), num_registers // 4

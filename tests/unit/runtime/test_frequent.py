@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from trellex.runtime import frequent
+from trellex.runtime import frequent, kernels
 from trellex.runtime.frequent import MOST, FrequentLayer
-from trellex.runtime.screen import LANES, multiplies_quads
+from trellex.runtime.kernels import LANES
+from trellex.runtime.screen import multiplies_quads
 
 SIZES = [1, 16, LANES - 1, LANES, LANES + 1, 512]
 
@@ -82,7 +83,7 @@ def screened(request, monkeypatch):
     if request.param and not multiplies_quads():
         pytest.skip("this CPU has no AVX-512 VNNI")
     monkeypatch.setattr(frequent, "multiplies_quads", lambda: request.param)
-    monkeypatch.delattr(frequent, "_best" if request.param else "_best_screened")
+    monkeypatch.delattr(kernels, "best" if request.param else "best_screened")
 
 
 @pytest.mark.usefixtures("screened")

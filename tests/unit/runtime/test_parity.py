@@ -255,6 +255,13 @@ class TestEightBits:
         assert np.abs(mine - other).mean() < 0.02 * np.abs(mine).mean()
         assert np.corrcoef(mine, other)[0, 1] > 0.998
 
+    def test_source_vectors_are_balanced(self, both):
+        """Those of single precision are as they were."""
+        of_each = {kind: np.load(both("binary-ec", kind)[2] / "source.vectors.npy") for kind in ("fp32", "int8")}
+        largest = np.abs(of_each["fp32"]).max(0)
+        assert largest.min() < 0.9 * largest.max()
+        np.testing.assert_allclose(of_each["int8"], of_each["fp32"] / largest, atol=1e-3)
+
     def test_files_are_smaller(self, both):
         sizes = []
         for precision in ("fp32", "int8"):

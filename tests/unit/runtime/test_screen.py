@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from trellex.runtime.screen import BYTE, LANES, LEVELS, SURE, screen_of
+from trellex.runtime.kernels import BYTE, LANES, LEVELS, bound
+from trellex.runtime.screen import SURE, multiplies_quads, screen_of
 
 
 def levels_of(quads, words, size):
@@ -44,6 +45,45 @@ def test_no_logit_is_above_its_bound(spread):
     room = sums * scales + ceilings + slacks * norms - (h @ weight.T + bias)
     assert (room > 0).all()
     assert (room < 2 * (slacks * norms + ceilings - bias)).all()
+
+
+@pytest.mark.skipif(not multiplies_quads(), reason="this CPU has no AVX-512 VNNI")
+class TestBound:
+    """What is compiled, against numpy."""
+
+    def bounds(self, h, screen, words, steps=1):
+        found, highest = np.empty(words, np.float32), np.empty(len(screen[0]), np.float32)
+        bound(h, np.zeros(8 * screen[0].shape[1], np.int8), np.float32(steps), *screen, found, highest)
+        return found, highest
+
+    @pytest.mark.parametrize("words", [1, LANES, 300])
+    @pytest.mark.parametrize("size", [3, 72, 512])
+    @pytest.mark.parametrize("steps", [1, 2049])
+    def test_by_hand(self, words, size, steps):
+        random = np.random.default_rng(2)
+        weight, bias = random.normal(size=(words, size)), random.normal(size=words)
+        h = np.tanh(random.normal(size=size)).astype(np.float32)
+        h = np.rint(h * steps).astype(np.int16) if steps > 1 else h
+        screen = screen_of(weight, bias)
+        found, highest = self.bounds(h, screen, words, steps)
+        units, (quads, scales, ceilings, slacks) = h.astype(np.float64) / steps, screen
+        sums = levels_of(quads, words, size) @ np.rint(units * BYTE)
+        expected = sums * scales + ceilings + slacks * np.linalg.norm(units)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        for block, value in enumerate(highest):
+            assert value == found[block * LANES : (block + 1) * LANES].max()
+
+    def test_few_words_are_left(self):
+        """Of random weights, which are the worst: no word stands out. Others are not looked at in full."""
+        random = np.random.default_rng(3)
+        weight, bias = random.normal(size=(2048, 512)), np.zeros(2048)
+        screen = screen_of(weight, bias)
+        for h in np.tanh(random.normal(size=(20, 512))).astype(np.float32):
+            found, _ = self.bounds(h, screen, 2048)
+            assert (found >= (weight @ h).max()).mean() < 0.1
+
+    def test_is_missed_no_more_often_than_said(self):
+        assert np.exp(-(SURE**2) / 2) < 2e-8
 
 
 def test_errors_are_as_small_as_hoeffding_says():

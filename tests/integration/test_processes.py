@@ -1,8 +1,26 @@
 """Two processes train as one does."""
 
 import json
+from pathlib import Path
 
 import pytest
+
+THREADS_OF_THE_GROUP = """
+import sys
+from pathlib import Path
+
+from trellex.training.display import Display
+from trellex.training.recipe import load_recipe
+from trellex.training.trainer import Trainer
+
+def threads():
+    return sum("gloo" in name.read_text() for name in Path("/proc/self/task").glob("*/comm"))
+
+trainer = Trainer(load_recipe(Path(sys.argv[1])), Display("", True))
+before = threads()
+trainer.run()
+sys.stdout.write(f"{before > 0} {threads()}\\n")
+"""
 
 
 def metrics(run, key):
@@ -50,3 +68,14 @@ def test_an_error_ends_all_processes(torchrun, write_recipe, tmp_path):
     result = torchrun(write_recipe(tmp_path / "run", head="hybrid-5000"))
     assert result.exit_code != 0
     assert "N = 5000 does not fit" in result.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+def test_no_thread_outlives_its_group(process, write_recipe, tmp_path):
+    # one that frees a tensor while the interpreter ends aborts the process
+    program = tmp_path / "program.py"
+    program.write_text(THREADS_OF_THE_GROUP)
+    recipe = write_recipe(tmp_path / "run", max_steps=2)
+    result = process("--standalone", "--nproc-per-node", 2, program, recipe, module="torch.distributed.run")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == "True 0\n" * 2

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # imported once there is a group, its functions' defaults would keep it for ever
 from torch import nn
 
 
@@ -77,6 +78,8 @@ class Processes:
         return value
 
     def leave(self) -> None:
+        """Part from the others. Forget shared modules before: they keep the group's threads, which must not outlive
+        the interpreter."""
         if self.count > 1:
             dist.destroy_process_group()
 

@@ -78,6 +78,7 @@ class Trainer:
                     self._save()
                     self.tally.go_on()
             self._save()
+        del shared
         self.processes.leave()
         return self.evaluations
 

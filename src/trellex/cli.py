@@ -181,15 +181,16 @@ def experiment(
     only: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="Only cells whose name has this in it; may be repeated.")
     ] = None,
-    timing: Annotated[bool, typer.Option(help="Time every cell alone when all are trained.")] = True,
+    timing: Annotated[bool, typer.Option(help="Time the cells when all are trained.")] = True,
     list_cells: Annotated[bool, typer.Option("--list", help="Show the cells and how far they are, and end.")] = False,
     as_json: Json = False,
 ) -> None:
     """Train a grid of output layers, corpora and seeds, several at a time, and write a result file a cell.
 
     Every cell is trained by its recipe in a process of its own, then scored on
-    the test set with its best checkpoint and, in the end, timed alone.
-    Cells with a result are left as they are, and interrupted ones go on where
+    the test set with its best checkpoint. In the end those of one prepared
+    corpus are timed in turns, if one of them has not been.
+    Cells with a result are not trained again, and interrupted ones go on where
     they were when the same command is given again.
     A cell that fails stops no other; its log is in the folder of its run.
     """
@@ -206,7 +207,7 @@ def experiment(
         else:
             Console().print(table(runner.tracks))
         for track in runner.failed:
-            _complain(f"{track.job.name}: {track.problem} ({track.job.log})")
+            _complain(f"{track.job.name}: {track.problem}")
         if runner.was_stopped:
             stderr.print("stopped; the same command goes on from there")
             raise typer.Exit(130)

@@ -1,4 +1,4 @@
-"""A process of an experiment: `python -m trellex.experiment train|score|time job.json`, as the runner starts it."""
+"""A process of an experiment: `python -m trellex.experiment train|score|time job.json …`, as the runner starts it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,24 @@ def _end_with_the_runner() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def main(phase: str, path: Path) -> int:
-    """Run a phase of a job; returns the exit status. What it needs takes seconds to import, hence the watch before."""
+def main(phase: str, *paths: Path) -> int:
+    """Run a phase of a job, or time several; returns the exit status.
+
+    What it needs takes seconds to import, hence the watch before.
+    """
     threading.Thread(target=_end_with_the_runner, daemon=True).start()
     from trellex.experiment.job import Job
 
-    job = Job.load(path)
+    jobs = [Job.load(path) for path in paths]
     if phase == "time":
-        from trellex.experiment.timing import time_cell
+        from trellex.experiment.timing import time_cells
 
-        time_cell(job)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # which lets it remove its exports
+        time_cells(jobs)
         return 0
     from trellex.experiment.cell import score, train
 
+    [job] = jobs
     if phase == "train":
         return 0 if train(job) else 130
     score(job)
@@ -36,4 +41,4 @@ def main(phase: str, path: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], Path(sys.argv[2])))
+    sys.exit(main(sys.argv[1], *map(Path, sys.argv[2:])))

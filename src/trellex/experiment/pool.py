@@ -26,13 +26,13 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class _Running:
-    track: Track
+    tracks: Sequence[Track]
     process: subprocess.Popen[bytes]
     phases: Sequence[Phase]  # that come after this one
 
 
 class Pool:
-    """Runs jobs, each phase in a process of its own, whose output goes to the log of the run.
+    """Runs jobs, each phase in a process of its own, whose output goes to the log of the (first) run.
 
     The processes are out of reach of the terminal's Ctrl-C, which is passed on to them once, so that they save and end;
     and they end by themselves when this one is gone, since then their standard input ends.
@@ -48,9 +48,12 @@ class Pool:
         self._running: list[_Running] = []
         self._signal: int | None = None
 
-    def run(self, tracks: Sequence[Track], phases: Sequence[Phase], at_once: int) -> None:
-        """All phases of all tracks, `at_once` side by side, until they are through or a signal stops them."""
-        waiting = deque(tracks)
+    def run(self, groups: Sequence[Sequence[Track]], phases: Sequence[Phase], at_once: int) -> None:
+        """All phases of all groups, `at_once` side by side, until they are through or a signal stops them.
+
+        The tracks of a group share a process.
+        """
+        waiting = deque(groups)
         with self._signals_noted():
             try:
                 while self._running or (waiting and not self.was_stopped):
@@ -64,20 +67,20 @@ class Pool:
                 for each in self._running:  # only if something unforeseen ends the loop
                     each.process.terminate()
 
-    def _start(self, track: Track, phases: Sequence[Phase]) -> None:
+    def _start(self, tracks: Sequence[Track], phases: Sequence[Phase]) -> None:
         phase, *others = phases
-        path = track.job.save()
-        self._change(track, STATES[phase])
-        with track.job.log.open("ab") as log:
+        paths = [str(track.job.save()) for track in tracks]
+        self._change(tracks, STATES[phase])
+        with tracks[0].job.log.open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "trellex.experiment", phase, str(path)],
+                [sys.executable, "-m", "trellex.experiment", phase, *paths],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
                 pass_fds=[self._lock],
             )
-        self._running.append(_Running(track, process, others))
+        self._running.append(_Running(tracks, process, others))
 
     def _collect(self) -> None:
         """Take in processes that have ended, and let their next phase begin."""
@@ -87,17 +90,19 @@ class Pool:
                 each.process.stdin.close()
             status = each.process.returncode
             if status == 0 and not each.phases:
-                self._change(each.track, "done")
+                self._change(each.tracks, "done")
             elif self.was_stopped:
-                self._change(each.track, "stopped")
+                self._change(each.tracks, "stopped")
             elif status == 0:
-                self._start(each.track, each.phases)
+                self._start(each.tracks, each.phases)
             else:
-                self._change(each.track, "failed", f"{_ending(status)}: {_last_line(each.track.job.log)}")
+                log = each.tracks[0].job.log
+                self._change(each.tracks, "failed", f"{_ending(status)}: {_last_line(log)} ({log})")
 
-    def _change(self, track: Track, state: State, problem: str = "") -> None:
-        track.enter(state, problem)
-        self.board.changed(track)
+    def _change(self, tracks: Sequence[Track], state: State, problem: str = "") -> None:
+        for track in tracks:
+            track.enter(state, problem)
+            self.board.changed(track)
 
     def _pass_signal_on(self) -> None:
         if self._signal is not None:

@@ -1,8 +1,9 @@
-"""The runner: trains the cells of a grid that have no result yet, then times those that were not timed."""
+"""The runner: trains the cells of a grid that have no result yet, then times those of corpora that were not timed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 
@@ -57,9 +58,9 @@ class Runner:
             pool = Pool(board, lock)
             for track in self.tracks:
                 track.look()  # another process may have gone on with them
-            pool.run([track for track in self.tracks if track.result is None], ("train", "score"), self.at_once)
+            pool.run([[track] for track in self.tracks if track.result is None], ("train", "score"), self.at_once)
             if timing and not pool.was_stopped:
-                pool.run(in_timing_order([track for track in self.tracks if _can_be_timed(track)]), ("time",), 1)
+                pool.run(to_be_timed(self.tracks), ("time",), 1)
             self.was_stopped = pool.was_stopped
 
     @property
@@ -67,12 +68,12 @@ class Runner:
         return [track for track in self.tracks if track.state == "failed"]
 
 
-def _can_be_timed(track: Track) -> bool:
-    result = track.result
-    return result is not None and result.timing is None and checkpoint.best_checkpoint(track.job.run) is not None
-
-
-def in_timing_order(tracks: Sequence[Track]) -> list[Track]:
-    """Those of one corpus and direction one after the other: what is compared is timed close together."""
-    kinds = [(track.job.cell.corpus, track.job.cell.direction) for track in tracks]
-    return [track for kind in dict.fromkeys(kinds) for track, its in zip(tracks, kinds, strict=True) if its == kind]
+def to_be_timed(tracks: Sequence[Track]) -> list[list[Track]]:
+    """Those of one prepared corpus, which will be compared and so are timed together, unless all of them have been."""
+    by_corpus: dict[Path, list[Track]] = {}
+    for track in tracks:
+        if track.result is not None and checkpoint.best_checkpoint(track.job.run) is not None:
+            by_corpus.setdefault(track.job.recipe.data, []).append(track)
+    return [
+        group for group in by_corpus.values() if any(track.result and track.result.timing is None for track in group)
+    ]

@@ -1,4 +1,4 @@
-"""Timing: how long a finished cell takes to train on a batch and to translate a sentence, alone on the machine."""
+"""Timing: how long finished cells take to train on a batch and to translate a sentence, in turns on a quiet machine."""
 
 from __future__ import annotations
 
@@ -28,36 +28,41 @@ from trellex.training.trainer import Trainer
 from trellex.translator import InferenceModel, Translator
 
 WARM_UP_BATCHES, BATCHES = 3, 15
-WARM_UP_SENTENCES, SENTENCES, ROUNDS = 2, 20, 3
+WARM_UP_SENTENCES, SENTENCES, ROUNDS = 2, 20, 5
 
 
-def time_cell(job: Job) -> None:
-    """Measure, and put the figures into the cell's result."""
-    result = job.result()
-    if result is None:
-        raise FileNotFoundError(f"{job.result_file}: there is no such result; train and score the cell first")
-    result.timing = measure(job)
-    result.save(job.result_file)
+def time_cells(jobs: Sequence[Job]) -> None:
+    """Measure cells of one prepared corpus, and put the figures into their results."""
+    for job, timing in zip(jobs, measure(jobs), strict=True):
+        result = job.result()
+        if result is None:
+            raise FileNotFoundError(f"{job.result_file}: there is no such result; train and score the cell first")
+        result.timing = timing
+        result.save(job.result_file)
 
 
-def measure(job: Job) -> Timing:
+def measure(jobs: Sequence[Job]) -> list[Timing]:
     """What training and translating take, on the device of training and on the CPU."""
-    device = choose_device(job.recipe.training.device)
-    on_gpu = device == "cuda"
-    batch = _time_batch(job)
-    sources = _sample(job)
-    loaded = load_model(job.run, device)
-    return Timing(
-        train_batch=batch.milliseconds,
-        batch_sentences=batch.sentences,
-        batch_tokens=batch.tokens,
-        peak_memory=batch.peak_memory,
-        gpu_sentence=_time_sentences(loaded.model, sources) if on_gpu else None,
-        cpu_sentence=_time_exported(loaded, sources),
-        sentences=len(sources),
-        gpu=torch.cuda.get_device_name() if on_gpu else None,
-        cpu=cpu_name(),
-    )
+    device = choose_device(jobs[0].recipe.training.device)
+    batches = [_time_batch(job) for job in jobs]
+    sources = _sample(jobs[0])
+    loaded = [load_model(job.run, device) for job in jobs]
+    on_gpu = time_in_turns([each.model for each in loaded], sources) if device == "cuda" else [None] * len(jobs)
+    on_cpu = _time_exported(loaded, sources, jobs[0].run.parent)
+    return [
+        Timing(
+            train_batch=batch.milliseconds,
+            batch_sentences=batch.sentences,
+            batch_tokens=batch.tokens,
+            peak_memory=batch.peak_memory,
+            gpu_sentence=gpu_sentence,
+            cpu_sentence=cpu_sentence,
+            sentences=len(sources),
+            gpu=torch.cuda.get_device_name() if device == "cuda" else None,
+            cpu=cpu_name(),
+        )
+        for batch, gpu_sentence, cpu_sentence in zip(batches, on_gpu, on_cpu, strict=True)
+    ]
 
 
 class _Batch(NamedTuple):
@@ -97,24 +102,30 @@ def _sample(job: Job) -> list[NDArray[np.int64]]:
     return [test.source(int(rows[place])) for place in places]
 
 
-def _time_exported(loaded: Loaded, sources: Sequence[NDArray[Any]]) -> float:
-    """The same model exported, in single precision on one thread."""
+def _time_exported(loaded: Sequence[Loaded], sources: Sequence[NDArray[Any]], where: Path) -> list[float]:
+    """The same models exported to a folder there, in single precision on one thread."""
     whitespace = {"source_tokenizer": "whitespace", "target_tokenizer": "whitespace"}  # ids go in, no text
-    translator = Translator(*loaded._replace(text=loaded.text.model_copy(update=whitespace)))
-    with TemporaryDirectory() as folder:
-        export(translator, Path(folder) / "model", "fp32")
-        return _time_sentences(load_export(Path(folder) / "model", threads=1).model, sources)
+    with TemporaryDirectory(dir=where) as folder:
+        exports = [Path(folder) / str(number) for number in range(len(loaded))]
+        for each, path in zip(loaded, exports, strict=True):
+            export(Translator(*each._replace(text=each.text.model_copy(update=whitespace))), path, "fp32")
+        return time_in_turns([load_export(path, threads=1).model for path in exports], sources)
 
 
-def _time_sentences(model: InferenceModel, sources: Sequence[NDArray[Any]]) -> float:
-    """Milliseconds a sentence, by greedy search one by one: each sentence's median over rounds, their mean."""
-    with model.inference():
-        for source in sources[:WARM_UP_SENTENCES]:
-            greedy(model, [source], scores=False)
-        rounds = [
-            [_milliseconds(partial(greedy, model, [source], scores=False)) for source in sources] for _ in range(ROUNDS)
-        ]
-    return mean(map(median, zip(*rounds, strict=True)))
+def time_in_turns(models: Sequence[InferenceModel], sources: Sequence[NDArray[Any]]) -> list[float]:
+    """Milliseconds a sentence of each model, by greedy search one by one: the mean of each one's median over rounds.
+
+    In every round each model has its turn, in changing order, so that a machine that becomes slower does so for all.
+    """
+    rounds: list[list[list[float]]] = [[] for _ in models]
+    for number in range(ROUNDS):
+        for place in np.random.default_rng(number).permutation(len(models)):
+            with models[place].inference():
+                for source in sources[:WARM_UP_SENTENCES]:
+                    greedy(models[place], [source], scores=False)
+                search = partial(greedy, models[place], scores=False)
+                rounds[place].append([_milliseconds(partial(search, [source])) for source in sources])
+    return [mean(map(median, zip(*of_model, strict=True))) for of_model in rounds]
 
 
 def _milliseconds(work: Callable[[], object]) -> float:

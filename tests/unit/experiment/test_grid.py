@@ -7,7 +7,9 @@ import pytest
 from rich.console import Console
 
 from trellex.experiment.grid import Grid
-from trellex.experiment.runner import Runner, in_timing_order
+from trellex.experiment.result import Timing
+from trellex.experiment.runner import Runner, to_be_timed
+from trellex.training import checkpoint
 from trellex.training.recipe import load_recipe
 
 GRIDS = sorted((Path(__file__).parents[3] / "recipes" / "grids").glob("*.yaml"))
@@ -47,17 +49,21 @@ class TestCells:
         with pytest.raises(ValueError, match=r"only: no cell's name has 'sofmax' in it; there are tiny-en-ja-softmax"):
             Runner(grid, ["sofmax"])
 
-    def test_what_is_compared_is_timed_close_together(self, write_grid, corpora):
+    def test_what_is_compared_is_timed_together(self, write_grid, corpora, result_of, tmp_path):
         data = [str(corpora[name]) for name in ("en-ja", "ja-en")]
-        blocks = [Grid.load(write_grid({"data": data, "heads": [head]})).grid[0] for head in ("softmax", "binary")]
-        grid = Grid.load(write_grid()).model_copy(update={"grid": blocks})
-        directions = [track.job.cell.direction for track in Runner(grid).tracks]
-        assert directions == ["en-ja", "ja-en", "en-ja", "ja-en"]
-        timed = [track.job.name for track in in_timing_order(Runner(grid).tracks)]
-        assert timed == [
-            f"tiny-{direction}-{method}-seed-1"
-            for direction in ("en-ja", "ja-en")
-            for method in ("softmax", "binary-exact-decoding")
+        grid = Grid.load(write_grid({"data": data, "heads": ["softmax", "binary", "binary-ec"]}))
+        (tmp_path / "results").mkdir()
+        timing = dict.fromkeys(("train_batch", "batch_sentences", "batch_tokens", "cpu_sentence", "sentences"), 1)
+        timing |= dict.fromkeys(("peak_memory", "gpu_sentence", "gpu")) | {"cpu": "a CPU"}
+        for place, job in enumerate(grid.jobs()):
+            was_timed = place != 1  # all but the binary one into Japanese
+            result_of(job).model_copy(update={"timing": Timing(**timing) if was_timed else None}).save(job.result_file)
+            if job.cell.head != "binary-ec":  # whose checkpoints were removed
+                checkpoint.step_folder(job.run, 2).mkdir(parents=True)
+                (job.run / "best.json").write_text('{"step": 2}')
+        groups = to_be_timed(Runner(grid).tracks)
+        assert [[track.job.name for track in group] for group in groups] == [
+            ["tiny-en-ja-softmax-seed-1", "tiny-en-ja-binary-exact-decoding-seed-1"]
         ]
 
 

@@ -49,7 +49,7 @@ def best(h, weight, scales, bias, steps, words, leads):
 
 
 @compiled
-def best_screened(h, weight, scales, bias, steps, quads, quad_scales, ceilings, slacks, words, leads):
+def best_screened(h, weight, scales, bias, steps, quads, dither, quad_scales, ceilings, slacks, words, leads):
     """`best` with the tables of `screen_of`: words whose bound is below the best logit so far are not looked at.
 
     h [N, H], weight [W, H and zeros] -> words [N], leads [N]; whether a lead is above 0
@@ -59,7 +59,7 @@ def best_screened(h, weight, scales, bias, steps, quads, quad_scales, ceilings, 
     bounds, highest_bounds = np.empty(other, np.float32), np.empty(len(quads), np.float32)
     for row in range(h.shape[0]):
         _take(h[row], steps, taken)
-        bound(taken, small, steps, quads, quad_scales, ceilings, slacks, bounds, highest_bounds)
+        bound(taken, small, steps, quads, dither, quad_scales, ceilings, slacks, bounds, highest_bounds)
         winner, highest = 0, np.float32(-np.inf)
         for turn in range(-1, len(quads)):  # where the highest bound is, then in order
             block = np.argmax(highest_bounds) if turn < 0 else turn
@@ -130,26 +130,28 @@ def _dot(typing_context, taken, weight, row):
 
 
 @compiled_sums
-def bound(h, small, steps, quads, quad_scales, ceilings, slacks, bounds, highest_bounds):
+def bound(h, small, steps, quads, dither, quad_scales, ceilings, slacks, bounds, highest_bounds):
     """What logits exceed with no more than the probability that SURE leaves, and the highest of each block.
 
     h [H and zeros] -> bounds [W], highest_bounds [W / LANES]
     small: room for hidden states in 8 bits  [H and zeros]
     steps: what stands for 1 in h
     """
-    squares, excess = 0.0, np.int32(0)
+    squares, added, excess = 0.0, 0.0, np.int32(0)
     for unit in range(min(len(h), len(small))):
         small[unit] = np.int8(np.rint(h[unit] * (np.float32(BYTE) / steps)))
         squares += np.float64(h[unit]) * np.float64(h[unit])
+        added += np.float64(h[unit]) * dither[unit]
         excess += LEVELS * small[unit]
-    norm = np.float32(np.sqrt(squares)) / steps
+    norm, added = np.float32(np.sqrt(squares)) / steps, np.float32(added * BYTE) / steps
     sums = np.empty(LANES, np.int32)
     for block in range(len(quads)):
         _add_quads(small, quads, block, sums)
         first = block * LANES
         for lane in range(min(LANES, len(bounds) - first)):
             word = first + lane
-            bounds[word] = (sums[lane] - excess) * quad_scales[word] + ceilings[word] + slacks[word] * norm
+            total = np.float32(sums[lane] - excess) - added
+            bounds[word] = total * quad_scales[word] + ceilings[word] + slacks[word] * norm
         highest_bounds[block] = _highest(bounds[first : first + LANES])
 
 

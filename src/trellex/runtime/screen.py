@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trellex.runtime.kernels import BYTE, LANES, LEVELS
 
 SURE = 6.0  # a logit exceeds its bound with a probability of at most exp(−SURE² / 2)
-SEED = 20170730  # of the random rounding to 4 bits, the same each time
+SEED = 20170730  # of the dither, the same each time
 
 Floats = NDArray[Any]
 
@@ -26,23 +26,26 @@ def multiplies_quads() -> bool:
     return "+avx512vnni" in features
 
 
-def screen_of(weight: Floats, bias: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def screen_of(weight: Floats, bias: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """The tables of `kernels.bound`.
 
-    Weights go up or down to one of 15 levels at random, so that the mean is exact. Their errors are then independent,
-    and by Hoeffding's inequality Σ error · h exceeds k · |h| · half a level's width with a probability of at most
-    exp(−k² / 2), whatever weights and h are, as long as they were not made to meet these errors. That h is rounded,
-    too, adds at most half a step times Σ |level|.
+    Weights are rounded to one of 15 levels after a dither of up to half a level was added, drawn at random for each
+    unit and taken off again after the multiplication. Whatever the weights, their errors are then independent and
+    uniform within half a level's width, so Σ error · h exceeds k · |h| · width / √12 with a probability of at most
+    exp(−k² / 2), as long as weights and h were not made to meet this dither. That h is rounded, too, adds at most half
+    a step times Σ |level|.
 
-    weight [W, H] -> levels as bytes with two units each [W / LANES, H / 8, LANES, 4]; the scales of their sums [W];
-    bias and what the rounding of h may add [W]; how much errors may add for |h| = 1 [W]
+    weight [W, H] -> levels as bytes with two units each [W / LANES, H / 8, LANES, 4]; the dither in levels [H and
+    zeros]; the scales of sums of levels [W]; bias and what the rounding of h may add [W]; how much errors may add for
+    |h| = 1 [W]
     """
     words, size = weight.shape
-    widths = np.maximum(np.abs(weight).max(1), np.finfo(np.float32).tiny) / LEVELS
-    chances = np.random.default_rng(SEED).random(weight.shape, np.float32)
-    levels = np.clip(np.floor(weight / widths[:, None] + chances), -LEVELS, LEVELS).astype(np.int8)
+    widths = np.maximum(np.abs(weight).max(1), np.finfo(np.float32).tiny) / (LEVELS - 0.5)
+    dither = np.random.default_rng(SEED).random(size) - 0.5
+    levels = np.rint(weight / widths[:, None] + dither).astype(np.int8)
     padded = np.pad(levels + LEVELS, ((0, -words % LANES), (0, -size % 8))).astype(np.uint8)
     quads = padded.reshape(-1, LANES, padded.shape[1] // 8, 2, 4).transpose(3, 0, 2, 1, 4)
     ceilings = bias + widths * np.abs(levels).sum(1, dtype=np.int64) * (0.5 / BYTE)
-    columns = np.stack([widths / BYTE, ceilings, widths * (SURE / 2)]).astype(np.float32)
-    return np.ascontiguousarray(quads[0] | quads[1] << 4), columns[0], columns[1], columns[2]
+    columns = np.stack([widths / BYTE, ceilings, widths * (SURE / 12**0.5)]).astype(np.float32)
+    padded_dither = np.pad(dither, (0, -size % 8)).astype(np.float32)
+    return np.ascontiguousarray(quads[0] | quads[1] << 4), padded_dither, columns[0], columns[1], columns[2]

@@ -75,8 +75,9 @@ class Models:
         """Write those that are not there yet; softmax only as far as the memory allows."""
         random_models = RandomModels(self.sizes.source_words, 1 << exponent, self.sizes.hidden)
         sources = make_sources(32, self.sizes.source_length, self.sizes.source_words)
-        needed = 24 * self.sizes.hidden << exponent  # vectors, weights, and several copies of them
         for method in methods:
+            vectors = 4 * self.sizes.hidden << exponent
+            needed = (5 if method == "softmax" else 3) * vectors  # and weights as large, and copies of them
             folders = {precision: self.path(method, exponent, precision) for precision in PRECISIONS}
             if method == "softmax" and 4 * self.sizes.hidden << exponent >= TOO_LARGE:
                 del folders["fp32"]

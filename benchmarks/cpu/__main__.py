@@ -72,14 +72,14 @@ class Models:
         return self.folder / f"{method}-2^{exponent}-{self.sizes.hidden}-{precision}"
 
     def make(self, methods: Iterable[str], exponent: int) -> None:
-        """Write those that are not there yet; softmax only as far as the memory allows."""
+        """Write those that are not there yet, as far as the memory allows."""
         random_models = RandomModels(self.sizes.source_words, 1 << exponent, self.sizes.hidden)
         sources = make_sources(32, self.sizes.source_length, self.sizes.source_words)
+        vectors = 4 * self.sizes.hidden << exponent  # bytes
         for method in methods:
-            vectors = 4 * self.sizes.hidden << exponent
-            needed = (5 if method == "softmax" else 3) * vectors  # and weights as large, and copies of them
+            needed = (5 if method == "softmax" else 3) * vectors  # at the peak, while it is exported
             folders = {precision: self.path(method, exponent, precision) for precision in PRECISIONS}
-            if method == "softmax" and 4 * self.sizes.hidden << exponent >= TOO_LARGE:
+            if method == "softmax" and vectors >= TOO_LARGE:
                 del folders["fp32"]
             missing = {precision: folder for precision, folder in folders.items() if not folder.exists()}
             if missing and needed < MEMORY_SHARE * available_bytes():

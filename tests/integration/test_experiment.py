@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -119,6 +120,24 @@ class TestWhole:
             assert (timing.gpu, timing.gpu_sentence, timing.peak_memory) == (None, None, None)
             assert min(timing.train_batch, timing.cpu_sentence, timing.batch_tokens) > 0
             assert timing.cpu
+        assert len({result.timing.begun for result in results(whole)}) == 1
+        assert sorted(path.name for path in whole.runs.iterdir()) == sorted(["lock", *NAMES])
+
+    def test_a_cell_that_cannot_be_timed_is_named(self, whole, write_grid, trellex, tmp_path):
+        grid = write_grid(tmp_path)
+        for folder in ("runs", "results"):
+            shutil.copytree(getattr(whole, folder), getattr(grid, folder), dirs_exist_ok=True)
+        for result in results(grid):
+            result.timing = None
+            result.recipe["output"] = str(grid.runs / result.cell.name)
+            result.save(grid.results / f"{result.cell.name}.json")
+        weights = checkpoint.best_checkpoint(grid.runs / NAMES[1]) / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:100])
+        failed = trellex("experiment", grid.path, "--json")
+        assert failed.exit_code == 1
+        assert f"RuntimeError: {NAMES[1]}: " in failed.stderr
+        assert f"({grid.runs / NAMES[0] / 'log.txt'})" in failed.stderr
+        assert all(result.timing is None for result in results(grid))
 
     def test_a_second_time_there_is_nothing_to_do(self, whole, trellex):
         before = {path: path.stat().st_mtime_ns for path in whole.results.iterdir()}
@@ -176,5 +195,6 @@ def test_a_cell_that_fails_stops_no_other(write_grid, trellex, tmp_path):
     assert [row["state"] for row in json.loads(failed.stdout)] == ["failed", "done"]
     assert f"error: {NAMES[0]}: ended with status 1: FileNotFoundError: " in failed.stderr
     assert "no checkpoint.json here" in failed.stderr
+    assert f"({grid.runs / NAMES[0] / 'log.txt'})" in failed.stderr
     listed = trellex("experiment", grid.path, "--list", "--only", "binary")
     assert (listed.stdout.count("done"), listed.stdout.count("softmax")) == (1, 0)

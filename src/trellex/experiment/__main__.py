@@ -28,8 +28,11 @@ def main(phase: str, *paths: Path) -> int:
     if phase == "time":
         from trellex.experiment.timing import time_cells
 
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # which lets it remove its exports
-        time_cells(jobs)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            time_cells(jobs)
+        except KeyboardInterrupt:
+            return 130
         return 0
     from trellex.experiment.cell import score, train
 

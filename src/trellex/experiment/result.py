@@ -91,12 +91,13 @@ class Training(_Record):
 
 
 class Timing(_Record):
-    """Measured alone on the machine after all trainings, in milliseconds.
+    """Measured after all trainings, while nothing else ran, in milliseconds.
 
     That of a training step is the median over steps on one batch. That of a sentence is the mean over sentences, each
     of which counts its median over rounds; they are translated with the best checkpoint.
     """
 
+    begun: str | None = None  # when; the same for cells that were timed in turns
     train_batch: float
     batch_sentences: int  # of the batch that was timed
     batch_tokens: int  # target tokens in it

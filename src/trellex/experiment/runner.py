@@ -1,4 +1,4 @@
-"""The runner: trains the cells of a grid that have no result yet, then times those of corpora that were not timed."""
+"""The runner: trains the cells of a grid that have no result yet, then times those that were not timed together."""
 
 from __future__ import annotations
 
@@ -69,11 +69,16 @@ class Runner:
 
 
 def to_be_timed(tracks: Sequence[Track]) -> list[list[Track]]:
-    """Those of one prepared corpus, which will be compared and so are timed together, unless all of them have been."""
-    by_corpus: dict[Path, list[Track]] = {}
+    """Those of one prepared corpus, which will be compared, unless all of them have been timed in turns already."""
+    groups: dict[tuple[Path, str], list[Track]] = {}
     for track in tracks:
         if track.result is not None and checkpoint.best_checkpoint(track.job.run) is not None:
-            by_corpus.setdefault(track.job.recipe.data, []).append(track)
-    return [
-        group for group in by_corpus.values() if any(track.result and track.result.timing is None for track in group)
-    ]
+            kind = track.job.recipe.data, track.job.recipe.training.device
+            groups.setdefault(kind, []).append(track)
+    return [group for group in groups.values() if not _were_timed_in_turns(group)]
+
+
+def _were_timed_in_turns(tracks: Sequence[Track]) -> bool:
+    timings = [track.result.timing if track.result else None for track in tracks]
+    begun = {timing.begun if timing else None for timing in timings}
+    return len(begun) == 1 and None not in begun

@@ -1,12 +1,15 @@
-"""Timing: how long finished cells take to train on a batch and to translate a sentence, in turns on a quiet machine."""
+"""Timing: how long finished cells take to train on a batch and, in turns, to translate a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -16,7 +19,7 @@ from numpy.typing import NDArray
 
 from trellex.experiment.job import Job
 from trellex.experiment.machine import cpu_name
-from trellex.experiment.result import Timing
+from trellex.experiment.result import Result, Timing
 from trellex.runtime.export import export
 from trellex.runtime.loading import load_export
 from trellex.search import greedy
@@ -32,25 +35,35 @@ WARM_UP_SENTENCES, SENTENCES, ROUNDS = 2, 20, 5
 
 
 def time_cells(jobs: Sequence[Job]) -> None:
-    """Measure cells of one prepared corpus, and put the figures into their results."""
-    for job, timing in zip(jobs, measure(jobs), strict=True):
-        result = job.result()
-        if result is None:
-            raise FileNotFoundError(f"{job.result_file}: there is no such result; train and score the cell first")
+    """Measure cells of one prepared corpus and device, and put the figures into their results."""
+    results = [_result(job) for job in jobs]
+    for job, result, timing in zip(jobs, results, measure(jobs), strict=True):
         result.timing = timing
         result.save(job.result_file)
 
 
+def _result(job: Job) -> Result:
+    result = job.result()
+    if result is None:
+        raise FileNotFoundError(f"{job.result_file}: there is no such result; train and score the cell first")
+    return result
+
+
 def measure(jobs: Sequence[Job]) -> list[Timing]:
     """What training and translating take, on the device of training and on the CPU."""
+    begun = datetime.now(UTC).isoformat(timespec="seconds")
     device = choose_device(jobs[0].recipe.training.device)
-    batches = [_time_batch(job) for job in jobs]
+    batches, loaded = [], []
+    for job in jobs:
+        with _named(job):
+            batches.append(_time_batch(job))
+            loaded.append(load_model(job.run, device))
     sources = _sample(jobs[0])
-    loaded = [load_model(job.run, device) for job in jobs]
     on_gpu = time_in_turns([each.model for each in loaded], sources) if device == "cuda" else [None] * len(jobs)
     on_cpu = _time_exported(loaded, sources, jobs[0].run.parent)
     return [
         Timing(
+            begun=begun,
             train_batch=batch.milliseconds,
             batch_sentences=batch.sentences,
             batch_tokens=batch.tokens,
@@ -65,6 +78,15 @@ def measure(jobs: Sequence[Job]) -> list[Timing]:
     ]
 
 
+@contextmanager
+def _named(job: Job) -> Iterator[None]:
+    """Errors within say which cell they are of."""
+    try:
+        yield
+    except Exception as error:
+        raise RuntimeError(f"{job.name}: {error}") from error
+
+
 class _Batch(NamedTuple):
     milliseconds: float
     sentences: int
@@ -74,6 +96,7 @@ class _Batch(NamedTuple):
 
 def _time_batch(job: Job) -> _Batch:
     """Training steps on the batch of median size of the first epoch, from the first weights on."""
+    gc.collect()  # memory of the trainer before does not count
     trainer = Trainer(job.recipe, Display(job.name, quiet=True))
     trainer.model.train()
     in_order = sorted(trainer.epoch(0), key=trainer.tokens_of)
@@ -105,25 +128,31 @@ def _sample(job: Job) -> list[NDArray[np.int64]]:
 def _time_exported(loaded: Sequence[Loaded], sources: Sequence[NDArray[Any]], where: Path) -> list[float]:
     """The same models exported to a folder there, in single precision on one thread."""
     whitespace = {"source_tokenizer": "whitespace", "target_tokenizer": "whitespace"}  # ids go in, no text
-    with TemporaryDirectory(dir=where) as folder:
-        exports = [Path(folder) / str(number) for number in range(len(loaded))]
+    folder = where / "timing"
+    shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
+    folder.mkdir()
+    try:
+        exports = [folder / str(number) for number in range(len(loaded))]
         for each, path in zip(loaded, exports, strict=True):
             export(Translator(*each._replace(text=each.text.model_copy(update=whitespace))), path, "fp32")
         return time_in_turns([load_export(path, threads=1).model for path in exports], sources)
+    finally:
+        shutil.rmtree(folder)
 
 
 def time_in_turns(models: Sequence[InferenceModel], sources: Sequence[NDArray[Any]]) -> list[float]:
     """Milliseconds a sentence of each model, by greedy search one by one: the mean of each one's median over rounds.
 
-    In every round each model has its turn, in changing order, so that a machine that becomes slower does so for all.
+    In every round each model has its turn, another one first, so that a machine that becomes slower does so for all.
     """
     rounds: list[list[list[float]]] = [[] for _ in models]
     for number in range(ROUNDS):
-        for place in np.random.default_rng(number).permutation(len(models)):
+        for turn in range(len(models)):
+            place = (turn + number) % len(models)
+            search = partial(greedy, models[place], scores=False)
             with models[place].inference():
                 for source in sources[:WARM_UP_SENTENCES]:
-                    greedy(models[place], [source], scores=False)
-                search = partial(greedy, models[place], scores=False)
+                    search([source])
                 rounds[place].append([_milliseconds(partial(search, [source])) for source in sources])
     return [mean(map(median, zip(*of_model, strict=True))) for of_model in rounds]
 

@@ -137,13 +137,13 @@ def bound(h, small, steps, quads, dither, quad_scales, ceilings, slacks, bounds,
     small: room for hidden states in 8 bits  [H and zeros]
     steps: what stands for 1 in h
     """
-    squares, added, excess = 0.0, 0.0, np.int32(0)
+    squares, dithered, excess = 0.0, 0.0, np.int32(0)
     for unit in range(min(len(h), len(small))):
         small[unit] = np.int8(np.rint(h[unit] * (np.float32(BYTE) / steps)))
         squares += np.float64(h[unit]) * np.float64(h[unit])
-        added += np.float64(h[unit]) * dither[unit]
+        dithered += np.float64(h[unit]) * dither[unit]
         excess += LEVELS * small[unit]
-    norm, added = np.float32(np.sqrt(squares)) / steps, np.float32(added * BYTE) / steps
+    norm, added = np.float32(np.sqrt(squares)) / steps, np.float32(dithered * BYTE) / steps
     sums = np.empty(LANES, np.int32)
     for block in range(len(quads)):
         _add_quads(small, quads, block, sums)

@@ -30,10 +30,10 @@ def screen_of(weight: Floats, bias: Floats) -> tuple[Floats, Floats, Floats, Flo
     """The tables of `kernels.bound`.
 
     Weights are rounded to one of 15 levels after a dither of up to half a level was added, drawn at random for each
-    unit and taken off again after the multiplication. Whatever the weights, their errors are then independent and
-    uniform within half a level's width, so Σ error · h exceeds k · |h| · width / √12 with a probability of at most
-    exp(−k² / 2), as long as weights and h were not made to meet this dither. That h is rounded, too, adds at most half
-    a step times Σ |level|.
+    unit, the same for all words, and taken off again after the multiplication. Whatever the weights, the errors of a
+    word's units are then independent and uniform within half a level's width. As sinh x / x ≤ exp(x² / 6), Σ error · h
+    exceeds k · |h| · width / √12 with a probability of at most exp(−k² / 2), unless weights or h were made to meet
+    this dither. That h is rounded, too, adds at most half a step times Σ |level|.
 
     weight [W, H] -> levels as bytes with two units each [W / LANES, H / 8, LANES, 4]; the dither in levels [H and
     zeros]; the scales of sums of levels [W]; bias and what the rounding of h may add [W]; how much errors may add for
@@ -41,11 +41,11 @@ def screen_of(weight: Floats, bias: Floats) -> tuple[Floats, Floats, Floats, Flo
     """
     words, size = weight.shape
     widths = np.maximum(np.abs(weight).max(1), np.finfo(np.float32).tiny) / (LEVELS - 0.5)
-    dither = np.random.default_rng(SEED).random(size) - 0.5
+    dither = np.random.default_rng(SEED).random(size, np.float32) - np.float32(0.5)
     levels = np.rint(weight / widths[:, None] + dither).astype(np.int8)
     padded = np.pad(levels + LEVELS, ((0, -words % LANES), (0, -size % 8))).astype(np.uint8)
     quads = padded.reshape(-1, LANES, padded.shape[1] // 8, 2, 4).transpose(3, 0, 2, 1, 4)
     ceilings = bias + widths * np.abs(levels).sum(1, dtype=np.int64) * (0.5 / BYTE)
     columns = np.stack([widths / BYTE, ceilings, widths * (SURE / 12**0.5)]).astype(np.float32)
-    padded_dither = np.pad(dither, (0, -size % 8)).astype(np.float32)
-    return np.ascontiguousarray(quads[0] | quads[1] << 4), padded_dither, columns[0], columns[1], columns[2]
+    packed = np.ascontiguousarray(quads[0] | quads[1] << 4)
+    return packed, np.pad(dither, (0, -size % 8)), columns[0], columns[1], columns[2]

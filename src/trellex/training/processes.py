@@ -78,8 +78,7 @@ class Processes:
         return value
 
     def leave(self) -> None:
-        """Part from the others. Forget shared modules before: they keep the group's threads, which must not outlive
-        the interpreter."""
+        """Part from the others. Shared modules must be gone, for they would keep the group and its threads."""
         if self.count > 1:
             dist.destroy_process_group()
 

@@ -49,15 +49,18 @@ class TestCells:
         with pytest.raises(ValueError, match=r"only: no cell's name has 'sofmax' in it; there are tiny-en-ja-softmax"):
             Runner(grid, ["sofmax"])
 
-    def test_what_is_compared_is_timed_together(self, write_grid, corpora, result_of, tmp_path):
+    @pytest.mark.parametrize("en_ja", [["noon", None, "noon"], ["noon", "one", "noon"]], ids=["not all", "apart"])
+    def test_what_is_compared_is_timed_together(self, write_grid, corpora, result_of, tmp_path, en_ja):
         data = [str(corpora[name]) for name in ("en-ja", "ja-en")]
         grid = Grid.load(write_grid({"data": data, "heads": ["softmax", "binary", "binary-ec"]}))
         (tmp_path / "results").mkdir()
         timing = dict.fromkeys(("train_batch", "batch_sentences", "batch_tokens", "cpu_sentence", "sentences"), 1)
         timing |= dict.fromkeys(("peak_memory", "gpu_sentence", "gpu")) | {"cpu": "a CPU"}
-        for place, job in enumerate(grid.jobs()):
-            was_timed = place != 1  # all but the binary one into Japanese
-            result_of(job).model_copy(update={"timing": Timing(**timing) if was_timed else None}).save(job.result_file)
+        begun = {"ja-en": ["noon", "noon", "noon"], "en-ja": en_ja}
+        for job in grid.jobs():
+            when = begun[job.cell.direction].pop(0)
+            timed = Timing(**timing, begun=when) if when else None
+            result_of(job).model_copy(update={"timing": timed}).save(job.result_file)
             if job.cell.head != "binary-ec":  # whose checkpoints were removed
                 checkpoint.step_folder(job.run, 2).mkdir(parents=True)
                 (job.run / "best.json").write_text('{"step": 2}')

@@ -37,3 +37,16 @@ def test_each_round_has_every_model_and_medians_are_taken_over_rounds(clock):
     assert len(rounds) == timing.ROUNDS
     assert all(set(each) == {"a", "b", "c"} for each in rounds)
     assert len({tuple(each) for each in rounds}) > 1  # in changing order
+
+
+def test_exports_are_removed_even_if_it_is_interrupted(monkeypatch, tmp_path):
+    def interrupt(models, sources):
+        assert [path.name for path in tmp_path.iterdir()] == ["timing"]
+        assert not any((tmp_path / "timing").iterdir())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(timing, "time_in_turns", interrupt)
+    (tmp_path / "timing" / "0").mkdir(parents=True)  # of a process that was killed
+    with pytest.raises(KeyboardInterrupt):
+        timing._time_exported([], [], tmp_path)
+    assert not any(tmp_path.iterdir())

@@ -5,13 +5,17 @@ import os
 import runpy
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib import image
 
+from trellex.experiment.grid import Grid
+from trellex.experiment.result import Result
 from trellex.report.page import write_report
+from trellex.training.recipe import load_recipe
 
 SYNTHETIC = runpy.run_path(str(Path(__file__).parents[1] / "unit" / "report" / "synthetic.py"))
 WITHOUT = """
@@ -141,3 +145,21 @@ class TestCommittedResults:
         rows = [line for line in (DOCS / "results.md").read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
         assert len(rows) > 40
         assert set(rows) <= set((committed / "report.md").read_text(encoding="utf-8").splitlines())
+
+    @pytest.mark.parametrize("corpus", ["kftt", "tatoeba"])
+    def test_settings_are_those_of_the_grid(self, corpus, monkeypatch):
+        monkeypatch.chdir(DOCS.parent)
+        of_grid = []
+        for block in Grid.load(Path(f"recipes/grids/{corpus}.yaml")).grid:
+            recipe = load_recipe(block.recipe).model_dump(mode="json")
+            for data, head, seed in product(block.data, block.heads, block.seeds):
+                training = recipe["training"] | {"seed": seed}
+                of_grid.append(recipe | {"data": str(data), "head": head, "training": training})
+        of_results = [Result.load(path).recipe for path in (DOCS / "results" / "cells").glob(f"{corpus}-*.json")]
+        assert comparable(of_results) == comparable(of_grid)
+
+
+def comparable(recipes):
+    return sorted(
+        json.dumps({key: recipe[key] for key in recipe if key != "output"}, sort_keys=True) for recipe in recipes
+    )

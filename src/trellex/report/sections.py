@@ -17,7 +17,7 @@ TABLE = (
     "and all parameters of the model relative to those of the model with a softmax."
 )
 TIME = (
-    "Each measured alone on the machine after training: a training batch, the median over steps, and a sentence "
+    "Measured after training, with nothing else running: a training batch, the median over steps, and a sentence "
     "by greedy search, one at a time, on the GPU and on one CPU thread (the exported model in single precision), the "
     "mean over sentences that each count their median. Of softmax: how many times softmax's time; faster: how many "
     "times as fast as softmax. Of several seeds, the mean."

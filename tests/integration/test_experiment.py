@@ -152,6 +152,20 @@ class TestWhole:
         assert refused.exit_code == 1
         assert f"{NAMES[0]}.json: made with learning_rate 0.01, but the grid says 0.5" in refused.stderr
 
+    def test_more_batches(self, whole, write_grid, trellex, tmp_path):
+        longer = write_grid(tmp_path, max_steps=40)
+        for folder in ("runs", "results"):
+            shutil.copytree(getattr(whole, folder), getattr(longer, folder), dirs_exist_ok=True)
+        refused = trellex("experiment", longer.path, "--no-timing")
+        assert refused.exit_code == 1
+        assert "made with max_steps 33, but the grid says 40; go back to that, or remove this file to" in refused.stderr
+        for path in longer.results.iterdir():
+            path.unlink()
+        assert trellex("experiment", longer.path, "--no-timing").exit_code == 0
+        for before, after in zip(results(whole), results(longer), strict=True):
+            assert [each.step for each in after.curve] == [10, 20, 30, 40]
+            assert after.curve[:3] == before.curve[:3]
+
 
 def test_interrupted_again_and_again(whole, write_grid, process, trellex, tmp_path):
     grid = write_grid(tmp_path, save_every=1_000_000)

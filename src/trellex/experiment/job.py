@@ -72,9 +72,11 @@ class Job(BaseModel):
             )
         for key, ours in _identity(self.cell, self.recipe).items():
             if ours != theirs[key] and key not in except_for:
+                remedy = f"remove this file and {self.run} to train anew"
+                if key == "max_steps" and ours > theirs[key]:
+                    remedy = f"remove this file to train on if {self.run} is still there"
                 raise ValueError(
-                    f"{path}: made with {key} {theirs[key]!r}, but the grid says {ours!r}; "
-                    f"go back to that, or remove this file and {self.run} to train anew"
+                    f"{path}: made with {key} {theirs[key]!r}, but the grid says {ours!r}; go back to that, or {remedy}"
                 )
 
     def save(self) -> Path:

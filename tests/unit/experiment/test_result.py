@@ -87,6 +87,8 @@ class TestJob:
                 r"binary-seed-1.json: made with head .*'binary'\}, but the grid says .*'squared'",
             ),
             ({}, {"learning_rate": 0.5}, r"made with learning_rate 0.001, but the grid says 0.5; go back to that, or"),
+            ({}, {"max_steps": 3}, r"made with max_steps 4, but the grid says 3; .* remove this file and .* anew"),
+            ({}, {"max_steps": 5}, r"made with max_steps 4, but the grid says 5; .* remove this file to train on"),
             (
                 {"stands_for": "BTEC"},
                 {},

@@ -101,7 +101,6 @@ class Timing(_Record):
     train_batch: float
     batch_sentences: int  # of the batch that was timed
     batch_tokens: int  # target tokens in it
-    peak_memory: int | None  # bytes of the GPU in such a step
     gpu_sentence: float | None  # greedy, one sentence at a time
     cpu_sentence: float  # the same by the exported model in single precision on one thread
     sentences: int  # how many were timed

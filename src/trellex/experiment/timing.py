@@ -67,7 +67,6 @@ def measure(jobs: Sequence[Job]) -> list[Timing]:
             train_batch=batch.milliseconds,
             batch_sentences=batch.sentences,
             batch_tokens=batch.tokens,
-            peak_memory=batch.peak_memory,
             gpu_sentence=gpu_sentence,
             cpu_sentence=cpu_sentence,
             sentences=len(sources),
@@ -91,12 +90,11 @@ class _Batch(NamedTuple):
     milliseconds: float
     sentences: int
     tokens: int
-    peak_memory: int | None
 
 
 def _time_batch(job: Job) -> _Batch:
     """Training steps on the batch of median size of the first epoch, from the first weights on."""
-    gc.collect()  # memory of the trainer before does not count
+    gc.collect()  # frees the trainer before
     trainer = Trainer(job.recipe, Display(job.name, quiet=True))
     trainer.model.train()
     in_order = sorted(trainer.epoch(0), key=trainer.tokens_of)
@@ -110,11 +108,8 @@ def _time_batch(job: Job) -> _Batch:
 
     for _ in range(WARM_UP_BATCHES):
         step()
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
     milliseconds = median(_milliseconds(step) for _ in range(BATCHES))
-    peak_memory = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
-    return _Batch(milliseconds, len(rows), trainer.tokens_of(rows), peak_memory)
+    return _Batch(milliseconds, len(rows), trainer.tokens_of(rows))
 
 
 def _sample(job: Job) -> list[NDArray[np.int64]]:

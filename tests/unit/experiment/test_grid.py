@@ -55,7 +55,7 @@ class TestCells:
         grid = Grid.load(write_grid({"data": data, "heads": ["softmax", "binary", "binary-ec"]}))
         (tmp_path / "results").mkdir()
         timing = dict.fromkeys(("train_batch", "batch_sentences", "batch_tokens", "cpu_sentence", "sentences"), 1)
-        timing |= dict.fromkeys(("peak_memory", "gpu_sentence", "gpu")) | {"cpu": "a CPU"}
+        timing |= dict.fromkeys(("gpu_sentence", "gpu")) | {"cpu": "a CPU"}
         begun = {"ja-en": ["noon", "noon", "noon"], "en-ja": en_ja}
         for job in grid.jobs():
             when = begun[job.cell.direction].pop(0)

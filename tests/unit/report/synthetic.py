@@ -181,7 +181,6 @@ def make_timing(outputs):
         "train_batch": 20 + outputs / 2000,
         "batch_sentences": 64,
         "batch_tokens": 1650,
-        "peak_memory": 6_000_000_000,
         "gpu_sentence": 15 + outputs / 10000,
         "cpu_sentence": 12 + outputs / 200,
         "sentences": 200,

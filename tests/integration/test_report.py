@@ -15,7 +15,6 @@ from matplotlib import image
 from trellex.experiment.grid import Grid
 from trellex.experiment.result import Result
 from trellex.report.page import write_report
-from trellex.training.recipe import load_recipe
 
 SYNTHETIC = runpy.run_path(str(Path(__file__).parents[1] / "unit" / "report" / "synthetic.py"))
 WITHOUT = """
@@ -151,7 +150,7 @@ class TestCommittedResults:
         monkeypatch.chdir(DOCS.parent)
         of_grid = []
         for block in Grid.load(Path(f"recipes/grids/{corpus}.yaml")).grid:
-            recipe = load_recipe(block.recipe).model_dump(mode="json")
+            recipe = block.load_recipe().model_dump(mode="json")
             for data, head, seed in product(block.data, block.heads, block.seeds):
                 training = recipe["training"] | {"seed": seed}
                 of_grid.append(recipe | {"data": str(data), "head": head, "training": training})

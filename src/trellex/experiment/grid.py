@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from trellex.experiment.job import Job
 from trellex.experiment.result import Cell
 from trellex.text.corpus import Corpus
-from trellex.training.recipe import Recipe, load_recipe, read_yaml, validate
+from trellex.training.recipe import Recipe, TrainingSettings, load_recipe, read_yaml, validate
 from trellex.training.trainer import build_model
 
 Head = str | dict[str, Any]
@@ -31,6 +31,13 @@ class Block(BaseModel):
     data: list[Path] = Field(min_length=1, description="folders made by `trellex prepare`, one a direction")
     heads: list[Head] = Field(min_length=1, description="output layers, as in recipes")
     seeds: list[Seed] = Field([1], min_length=1, description="a training each")
+    training: dict[str, Any] = Field({}, description="settings in place of the recipe's, such as max_steps")
+
+    def load_recipe(self, where: str = "training") -> Recipe:
+        """The recipe with the block's settings. Raises ValueError that begins with where if those are no settings."""
+        recipe = load_recipe(self.recipe)
+        training = validate(TrainingSettings, recipe.training.model_dump() | self.training, where)
+        return recipe.model_copy(update={"training": training})
 
 
 class Grid(BaseModel):
@@ -61,7 +68,7 @@ class Grid(BaseModel):
         return list(jobs.values())
 
     def _jobs_of(self, block: Block, where: str) -> Iterator[Job]:
-        recipe = load_recipe(block.recipe)
+        recipe = block.load_recipe(f"{where}.training")
         if recipe.training.validate_every > recipe.training.max_steps:
             raise ValueError(
                 f"{block.recipe}: training.validate_every: is more than max_steps, so nothing is evaluated"

@@ -89,12 +89,12 @@ def read_yaml(path: Path, kind: str) -> dict[str, Any]:
     return data
 
 
-def validate(model: type[Settings], data: dict[str, Any], path: Path) -> Settings:
-    """What was read from a file, checked. Raises ValueError that names the file and its keys."""
+def validate(model: type[Settings], data: dict[str, Any], where: Path | str) -> Settings:
+    """What was read from a file, or a part of one, checked. Raises ValueError that names that and its keys."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise ValueError(f"{path}: " + "; ".join(_explain(model, problem) for problem in error.errors())) from None
+        raise ValueError(f"{where}: " + "; ".join(_explain(model, problem) for problem in error.errors())) from None
 
 
 def _head(text: str | None) -> Any:

@@ -32,6 +32,11 @@ class TestCells:
         assert (last.recipe.head, last.recipe.training.seed, last.recipe.training.max_steps) == (heads[1], 2, 4)
         assert last.result_file == tmp_path / "results" / f"{last.name}.json"
 
+    def test_a_block_may_train_otherwise_than_its_recipe(self, write_grid):
+        job = Grid.load(write_grid({"training": {"max_steps": 3, "decay_steps": 2}})).jobs()[0]
+        settings = job.recipe.training
+        assert (settings.max_steps, settings.decay_steps, settings.validate_every) == (3, 2, 2)
+
     def test_two_cells_of_one_name(self, write_grid):
         path = write_grid({"heads": ["binary", {"type": "binary", "decoding": "exact"}]})
         with pytest.raises(
@@ -102,6 +107,11 @@ class TestErrors:
             ({"block": {"heads": ["softmax", "sofmax"]}}, r"grid.0.heads.1: type: expected softmax.*got 'sofmax'"),
             ({"block": {"heads": ["hybrid-9999"]}}, r"grid.0.heads.0: type: N = 9999 does not fit a vocabulary"),
             ({"block": {"heads": [{"type": "binary", "los": "x"}]}}, r"grid.0.heads.0: los: .*did you mean 'loss'"),
+            (
+                {"block": {"training": {"max_step": 9}}},
+                r"grid.0.training: max_step: unknown .*did you mean 'max_steps'",
+            ),
+            ({"block": {"training": {"max_steps": 0}}}, r"grid.0.training: max_steps: .*greater than or equal to 1"),
             ({"training": {"validate_every": 9}}, r"recipe.yaml: training.validate_every: is more than max_steps"),
         ],
     )

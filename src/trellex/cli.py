@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import signal
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+
+from trellex.terminal import complain, errors_explained, show, stderr
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,63 +24,9 @@ app = typer.Typer(
     "export for CPUs; train whole grids and report them.",
     epilog="Start with: python -m trellex.phrasebook phrases && trellex prepare --help",
 )
-stderr = Console(stderr=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 InputFile = Annotated[Path, typer.Option(help="One sentence a line; .gz and .xz are unpacked.")]
-
-
-@contextmanager
-def _errors_explained() -> Iterator[None]:
-    """Turn errors that tell the user what to do into a line on stderr and exit status 1."""
-    with _ended_by_signals():
-        try:
-            yield
-        except BrokenPipeError:
-            raise  # the reader has left, as `head` does: typer ends quietly
-        except ModuleNotFoundError as error:
-            _complain(f"{error}; pip install 'trellex[train,ja]' brings all that Trellex may need")
-            raise typer.Exit(1) from error
-        except (ValueError, OSError, ImportError, FloatingPointError) as error:
-            _complain(_problems(error) if isinstance(error, ValidationError) else str(error))
-            raise typer.Exit(1) from error
-
-
-def _complain(message: str) -> None:
-    stderr.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let a command clean up when the terminal or the system ends it, as it does on Ctrl-C."""
-
-    def leave(number: int, _: Any) -> None:
-        sys.exit(128 + number)
-
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = [signal.signal(number, leave) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-
-
-def _problems(error: ValidationError) -> str:
-    """What pydantic found wrong with options, without the names of its types."""
-    return "; ".join(": ".join(filter(None, (".".join(map(str, x["loc"])), x["msg"]))) for x in error.errors())
-
-
-def _show(result: dict[str, Any], as_json: bool) -> None:
-    """Print a result for people or for programs."""
-    if as_json:
-        print(json.dumps(result, ensure_ascii=False))
-        return
-    table = Table("", "", show_header=False, box=None)
-    table.columns[1].overflow = "fold"
-    for key, value in result.items():
-        table.add_row(key, f"{value:,}" if isinstance(value, int) else escape(str(value)))
-    Console().print(table)
 
 
 @app.command(epilog="Example: trellex prepare data --train-source train.en --train-target train.ja --dev-source dev.en "
@@ -109,7 +53,7 @@ def prepare(
 ) -> None:
     """Turn line-aligned text into a folder of word ids that training reads. Does nothing if nothing changed."""
     options = {key: value for key, value in locals().items() if key not in ("folder", "as_json")}
-    with _errors_explained():
+    with errors_explained():
         from trellex.text import PrepareSettings
         from trellex.text import prepare as prepare_corpus
 
@@ -128,7 +72,7 @@ def prepare(
         for name, split in manifest.splits.items():
             result[f"{name} pairs"] = split.pairs
         result |= {"source words": manifest.source_vocabulary, "target words": manifest.target_vocabulary}
-        _show(result, as_json)
+        show(result, as_json)
 
 
 @app.command(epilog="Example: trellex train recipes/phrasebook.yaml --head binary-ec --output runs/binary-ec")
@@ -144,7 +88,7 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a model. Interrupted runs go on where they were when the same command is given again."""
-    with _errors_explained():
+    with errors_explained():
         from trellex.training.display import Display
         from trellex.training.processes import is_first_process
         from trellex.training.recipe import load_recipe
@@ -166,7 +110,7 @@ def train(
             if best.test is not None:
                 average = averaged_test_bleu(evaluations)
                 result |= {"test BLEU": round(best.test, 2), "test BLEU, mean of 5": round(average or 0.0, 2)}
-        _show(result, as_json)
+        show(result, as_json)
         if trainer.was_interrupted:
             raise typer.Exit(130)
 
@@ -194,7 +138,7 @@ def experiment(
     they were when the same command is given again.
     A training that fails stops no other; its log is in the folder of its run.
     """
-    with _errors_explained():
+    with errors_explained():
         from trellex.experiment.board import table
         from trellex.experiment.grid import Grid
         from trellex.experiment.runner import Runner
@@ -207,7 +151,7 @@ def experiment(
         else:
             Console().print(table(runner.tracks))
         for track in runner.failed:
-            _complain(f"{track.job.name}: {track.problem}")
+            complain(f"{track.job.name}: {track.problem}")
         if runner.was_stopped:
             stderr.print("stopped; the same command goes on from there")
             raise typer.Exit(130)
@@ -247,7 +191,7 @@ def translate(
 
     A line that is no text or too long is reported and left empty, and the exit status is 1 in the end.
     """
-    with _errors_explained():
+    with errors_explained():
         import numpy as np
 
         from trellex.search import SearchSettings
@@ -285,7 +229,7 @@ def translate(
                         raise ValueError(f"{line.place}: {problem}")
                     if problem:
                         problems += 1
-                        _complain(f"{line.place}: {problem}")
+                        complain(f"{line.place}: {problem}")
                     file.write(_line([] if isinstance(best, str) else best, tokens, told, problem) + "\n")
                 file.flush()
                 done += len(chunk)
@@ -345,7 +289,7 @@ def score(
     Probabilities sum to 1 over the vocabulary whatever the output layer is, so models of one vocabulary compare.
     Unknown words count as the word <unk>, and lines with an empty source are skipped.
     """
-    with _errors_explained():
+    with errors_explained():
         from trellex.evaluation import Calibration
         from trellex.text.files import atomic_writer, read_pairs
         from trellex.translator import load
@@ -387,7 +331,7 @@ def score(
                 for band in table.bands():
                     name = f"probability {band.low:.1f}–{band.high:.1f}"
                     result[name] = f"mean {band.probability:.3f}, right {band.right:.3f}, {band.words:,} words"
-        _show(result, as_json)
+        show(result, as_json)
 
 
 @app.command(
@@ -406,7 +350,7 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """BLEU by sacreBLEU with its signature, and case-insensitive token BLEU as in the paper."""
-    with _errors_explained():
+    with errors_explained():
         from trellex.evaluation import text_bleu, token_bleu
         from trellex.evaluation.bootstrap import paired_bootstrap, sentence_statistics
         from trellex.text.files import read_lines, read_pairs
@@ -442,7 +386,7 @@ def evaluate(
             result["token BLEU above baseline"] = round(found.difference, 2)
             result["95 % of resamples"] = f"{found.low:+.2f} to {found.high:+.2f}"
             result["p (one tail)"] = round(found.p_value, 3)
-        _show(result, as_json)
+        show(result, as_json)
 
 
 @app.command(epilog="Example: trellex report results/phrasebook --output report")
@@ -456,7 +400,7 @@ def report(
     The paper's table, with its figures beside ours, BLEU with intervals, training curves, bit errors, rare words.
     The same results always give the same bytes.
     """
-    with _errors_explained():
+    with errors_explained():
         from trellex.report.page import write_report
 
         files = write_report(results, output)
@@ -476,14 +420,14 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write a model for CPUs: `trellex translate` runs it with ONNX Runtime and without torch."""
-    with _errors_explained():
+    with errors_explained():
         from trellex.runtime.export import export as export_model
         from trellex.training.loading import load_checkpoint
 
         translator = load_checkpoint(model, decoding=decoding)
         export_model(translator, folder, precision)
         files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-        _show({"folder": str(folder), "precision": precision, "bytes": sum(files.values()), **files}, as_json)
+        show({"folder": str(folder), "precision": precision, "bytes": sum(files.values()), **files}, as_json)
 
 
 @app.command(epilog="Example: trellex info phrasebook/run")
@@ -495,7 +439,7 @@ def info(
 
     Of an exported model: what it is, and whether all of its files are as they were written.
     """
-    with _errors_explained():
+    with errors_explained():
         from trellex.runtime.folder import RuntimeManifest, is_export, verify
 
         if is_export(model):
@@ -506,7 +450,7 @@ def info(
             facts |= {"precision": manifest.precision, "target words": manifest.head.vocab_size}
             facts |= {"from": text.source_language, "to": text.target_language, "decoding": manifest.head.decoding}
             facts |= {"bytes": sum(size for size, _ in manifest.files.values()), "checksums": "right"}
-            _show(facts, as_json)
+            show(facts, as_json)
             return
         from trellex.evaluation.size import Size
         from trellex.training.loading import load_checkpoint
@@ -514,7 +458,7 @@ def info(
         translator = load_checkpoint(model)
         head = translator.info["recipe"]["head"]
         size = Size.of(translator.model).columns()
-        _show(
+        show(
             {"head": head if isinstance(head, str) else json.dumps(head), "step": translator.info["step"], **size},
             as_json,
         )

@@ -1,0 +1,71 @@
+"""The terminal: how commands print results and errors, and how they end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+stderr = Console(stderr=True)
+
+
+@contextmanager
+def errors_explained() -> Iterator[None]:
+    """Turn errors that tell the user what to do into a line on stderr and exit status 1."""
+    with _ended_by_signals():
+        try:
+            yield
+        except BrokenPipeError:
+            raise  # the reader has left, as `head` does: typer ends quietly
+        except ModuleNotFoundError as error:
+            complain(f"{error}; pip install 'trellex[train,ja]' brings all that Trellex may need")
+            raise typer.Exit(1) from error
+        except (ValueError, OSError, ImportError, FloatingPointError) as error:
+            complain(_problems(error) if isinstance(error, ValidationError) else str(error))
+            raise typer.Exit(1) from error
+
+
+def complain(message: str) -> None:
+    stderr.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let a command clean up when the terminal or the system ends it, as it does on Ctrl-C."""
+
+    def leave(number: int, _: Any) -> None:
+        sys.exit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = [signal.signal(number, leave) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _problems(error: ValidationError) -> str:
+    """What pydantic found wrong with options, without the names of its types."""
+    return "; ".join(": ".join(filter(None, (".".join(map(str, x["loc"])), x["msg"]))) for x in error.errors())
+
+
+def show(result: dict[str, Any], as_json: bool) -> None:
+    """Print a result for people or for programs."""
+    if as_json:
+        print(json.dumps(result, ensure_ascii=False))
+        return
+    table = Table("", "", show_header=False, box=None)
+    table.columns[1].overflow = "fold"
+    for key, value in result.items():
+        table.add_row(key, f"{value:,}" if isinstance(value, int) else escape(str(value)))
+    Console().print(table)

@@ -56,6 +56,16 @@ class Filler:
                 return entry
 
 
+def check(text: str, lexicon: Mapping[str, Sequence[Entry]]) -> None:
+    """Refuse a template with a slot that is misspelled, or whose list or form the lexicon does not have."""
+    if set("{}") & set(_SLOT.sub("", text)):
+        raise ValueError(f"expected slots such as {{city}}, {{city2}} or {{goods.plural}}, got {text!r}")
+    for slot in _SLOT.finditer(text):
+        name, form = slot[1], slot[3] or "en"
+        if not lexicon.get(name) or any(form not in entry for entry in lexicon[name]):
+            raise ValueError(f"{slot[0]}: the lexicon has no list {name!r} with a form {form!r} of every word")
+
+
 @cache
 def _cumulative_weights(size: int) -> list[float]:
     return list(accumulate(1 / (rank + 2) for rank in range(size)))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from trellex.phrasebook import lexicon
+from trellex.phrasebook import grammar, lexicon
 
 DIGITS = {"digit": [{"en": "zero", "ja": "〇"}, {"en": "one", "ja": "一"}]}
 LEXICON = """# a comment
@@ -71,3 +71,25 @@ def test_mistakes_in_a_lexicon_name_file_and_line(file, line, message):
     place = f"data.txt, line {len(text.splitlines())}: "
     with pytest.raises(ValueError, match=f"^{place}.*{re.escape(message)}"):
         lexicon.read(file(text), DIGITS)
+
+
+def test_patterns(file):
+    text = "# a comment\n\nroom {digit} .\n{digit} 号 室 。\n\n\nyes .\nはい 。\n"
+    assert grammar.read(file(text), DIGITS) == (
+        {"en": "room {digit} .", "ja": "{digit} 号 室 。"},
+        {"en": "yes .", "ja": "はい 。"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    {
+        "yes .\nはい 。\n\nno .": "data.txt, line 4: expected an English line and its Japanese, got 1 ",
+        "yes .\nはい 。\nno .\nいいえ 。": "data.txt, line 1: expected an English line and its Japanese, got 4 ",
+        "room {digit} .\n{digits} 号 室 。": "data.txt, line 2: {digits}: the lexicon has no list 'digits'",
+        "room {digit .\n{digit} 号 室 。": "data.txt, line 1: expected slots such as",
+    }.items(),
+)
+def test_mistakes_in_patterns_name_file_and_line(file, text, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        grammar.read(file(text), DIGITS)

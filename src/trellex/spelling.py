@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import NDArray
+
 from trellex.arrays import Array, best_of, is_tensor, log_sum_exp, namespace, sigmoid
 from trellex.codes import Code
 from trellex.trellis import ConvolutionalCode
@@ -19,15 +21,15 @@ class Spelling:
     Args:
         code: word ↔ bits
         ecc: bits ↔ redundant bits
-        restriction: which bit arrays are words, as the trellis takes it; all of the code's unless given
+        automaton: accepts the bit arrays of the words that may be spelt; all of the code's unless given  [B, S, 2]
 
     Shape:
         logits [T, K, L], best in double precision; log π [T, K]; words [T]
     """
 
-    def __init__(self, code: Code, ecc: ConvolutionalCode, restriction: Any = None) -> None:
+    def __init__(self, code: Code, ecc: ConvolutionalCode, automaton: NDArray[Any] | None = None) -> None:
         self.code, self.ecc = code, ecc
-        self.restriction = code.restriction if restriction is None else restriction
+        self.automaton = code.automaton if automaton is None else automaton
 
     @property
     def length(self) -> int:
@@ -40,7 +42,11 @@ class Spelling:
 
     def log_partition(self, logits: Array) -> Array:
         """logits [.., L] -> [..]"""
-        return self.ecc.log_partition(logits, size=self.restriction)
+        return self.ecc.log_partition(logits, size=self.code.vocab_size, automaton=self.automaton)
+
+    def posterior(self, logits: Array) -> Array:
+        """The probability that each redundant bit is 1. logits [.., L] -> [.., L]"""
+        return self.ecc.posterior(logits, size=self.code.vocab_size, automaton=self.automaton)
 
     def log_prob(self, logits: Array, log_weights: Array, words: Array) -> Array:
         """log P of words [T] -> [T]"""
@@ -62,7 +68,7 @@ class Spelling:
         Of a mixture: the most probable among the k best words of each part, weighed by all parts. Those are the k
         best of all unless one of them is among the k best of no part.
         """
-        numbers, scores = self.ecc.topk(logits, k, size=self.restriction)  # [T, K, k]
+        numbers, scores = self.ecc.topk(logits, k, size=self.code.vocab_size, automaton=self.automaton)  # [T, K, k]
         normaliser = self.log_partition(logits)
         if logits.shape[1] == 1:
             return self.code.words(numbers[:, 0]), scores[:, 0] - normaliser
@@ -79,7 +85,13 @@ class Spelling:
         """The first of the words that `topk` gives; of a single part it needs no normaliser. -> words [T]"""
         if logits.shape[1] > 1:
             return self.topk(logits, log_weights, 1)[0][:, 0]
-        return self.code.words(self.ecc.topk(logits[:, 0], 1, size=self.restriction)[0][:, 0])
+        numbers, _ = self.ecc.topk(logits[:, 0], 1, size=self.code.vocab_size, automaton=self.automaton)
+        return self.code.words(numbers[:, 0])
+
+    def sample(self, logits: Array, generator: Any = None) -> Array:
+        """A word drawn for every row of a single part, by what the trellis takes as generator. [T, L] -> words [T]"""
+        size, automaton = self.code.vocab_size, self.automaton
+        return self.code.words(self.ecc.sample(logits, size=size, generator=generator, automaton=automaton))
 
     def decode(self, logits: Array) -> Array:
         """The paper's decoding: the best of all bit arrays, −1 if it belongs to no word. logits [T, L] -> words [T]"""

@@ -64,12 +64,9 @@ class Code(ABC):
         return self._words(as_integers(numbers, "numbers"))
 
     @property
-    def restriction(self) -> int | NDArray[Any]:
-        """Which bit arrays are words, as the `size` that the trellis takes.
-
-        V where the numbers are exactly 0 … V−1; else an automaton [B, S, 2] that reads the bits.
-        """
-        return self.vocab_size
+    def automaton(self) -> NDArray[Any] | None:
+        """Reads bits and accepts those of words, for the trellis. [B, S, 2], None where the numbers are just 0 … V−1"""
+        return None
 
     @abstractmethod
     def _numbers(self, ids: Array) -> Array: ...

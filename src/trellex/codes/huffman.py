@@ -19,7 +19,7 @@ class HuffmanCode(TableCode):
     """A canonical Huffman code. The first bit of the array is the first of the code, zeros fill it up to B.
 
     No code is a prefix of another, so the padded arrays are distinct too; but they are not all of 0 … V−1.
-    `restriction` is the automaton that accepts just them. In a canonical code the subtrees of one depth are of
+    `automaton` accepts just them. In a canonical code the subtrees of one depth are of
     few shapes, so the automaton has O(B) states a bit, whatever V is.
 
     Args:
@@ -48,7 +48,7 @@ class HuffmanCode(TableCode):
         super().__init__(_canonical_numbers(lengths), longest)
 
     @cached_property
-    def restriction(self) -> NDArray[np.int64]:
+    def automaton(self) -> NDArray[np.int64]:
         return _canonical_automaton(self.lengths)
 
     def to_dict(self) -> dict[str, Any]:

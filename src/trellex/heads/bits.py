@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from trellex.arrays import as_count
@@ -30,7 +31,7 @@ class BitLayer(nn.Module):
         ecc: bits ↔ redundant bits
         loss: "squared" distance as in the paper, "cross_entropy" of independent bits, or "trellis": the negative
             log-probability, normalised over exactly the words; by default squared for one part, trellis for more
-        restriction: which bit arrays are words, as the trellis takes it; all of the code's unless given
+        automaton: accepts the bit arrays of the words that may be spelt; all of the code's unless given  [B, S, 2]
         mixtures: K
         hidden_layer: the size of a layer of rectified linear units before the bits; None: no such layer
         decoding: how `topk` chooses: "exact", the most probable words; or "paper", the best of all bit arrays, be it
@@ -47,7 +48,7 @@ class BitLayer(nn.Module):
         ecc: ConvolutionalCode,
         *,
         loss: str | None = None,
-        restriction: Any = None,
+        automaton: NDArray[Any] | None = None,
         mixtures: int = 1,
         hidden_layer: int | None = None,
         decoding: str = "exact",
@@ -62,7 +63,7 @@ class BitLayer(nn.Module):
         if mixtures > 1 and decoding == "paper":
             raise ValueError("decoding: the paper's is not defined for a mixture; use 'exact', or set mixtures 1")
         self.hidden_size, self.loss_name, self.decoding = hidden_size, loss, check_decoding(decoding)
-        self.spelling = Spelling(code, ecc, restriction)
+        self.spelling = Spelling(code, ecc, automaton)
         self.hidden = None if hidden_layer is None else nn.Linear(hidden_size, as_count(hidden_layer, "hidden_layer"))
         inputs = hidden_size if self.hidden is None else self.hidden.out_features
         self.linear = nn.Linear(inputs, self.mixtures * self.spelling.length)
@@ -86,8 +87,7 @@ class BitLayer(nn.Module):
     def mean_bits(self) -> Tensor:
         """The mean code word, [L]: what the bits' probabilities are when all words are equally probable."""
         level = torch.zeros(self.spelling.length, dtype=torch.float64, device="cpu")
-        mean: Tensor = self.spelling.ecc.posterior(level, self.spelling.restriction)
-        return mean
+        return self.spelling.posterior(level)
 
     def loss(self, h: Tensor, words: Tensor, smoothing: float | Tensor = 0.0) -> Tensor:
         """What training minimises. h [T, H], words [T] -> [T]
@@ -145,9 +145,7 @@ class BitLayer(nn.Module):
             masses = self.spelling.log_masses(logits, log_weights, temperature).softmax(-1)
             part = torch.multinomial(masses, 1, generator=generator)
             chosen = logits.take_along_dim(part[..., None], 1)[:, 0]
-        spelling = self.spelling
-        numbers = spelling.ecc.sample(chosen / temperature, size=spelling.restriction, generator=generator)
-        return spelling.code.words(numbers)
+        return self.spelling.sample(chosen / temperature, generator)
 
     def log_mass(self, h: Tensor, temperature: float) -> Tensor:
         """The log of what `sample` normalises: log Σ_k Σ_w (π_k P_k(w))^(1 / temperature). h [T, H] -> [T]"""

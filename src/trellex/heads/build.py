@@ -95,7 +95,7 @@ def build_head(spec: str | Mapping[str, Any], *, hidden_size: int, vocab: Any) -
         raise ValueError(f"numbering: expected rare, or paper with the frequency code, got {numbering!r}")
     code = _code(code_name, vocab, 0 if numbering == "paper" else first_rare, seed)
     rare = between(first_rare, vocab_size, code.num_bits) if numbering == "paper" else None
-    bits = BitLayer(hidden_size, code, ecc, restriction=rare, **layer)
+    bits = BitLayer(hidden_size, code, ecc, automaton=rare, **layer)
     return HybridHead(vocab_size, softmax_size, bits, **options)
 
 

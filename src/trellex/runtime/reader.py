@@ -32,14 +32,15 @@ class Reader:
     """
 
     def __init__(self, spelling: Spelling, weight: Floats, bias: Floats) -> None:
-        self._code, self._layer = spelling.code, (weight, bias)
-        lattice = lattice_of(spelling.ecc.generators, spelling.code.num_bits, spelling.restriction)
+        code = spelling.code
+        self._code, self._layer = code, (weight, bias)
+        lattice = lattice_of(spelling.ecc.generators, code.num_bits, code.vocab_size, spelling.automaton)
         self._lattice, self._few = lattice, -1 if lattice.butterfly is None else FEW
         tables: tuple[Any, ...] = (weight, bias, *(lattice.butterfly or ()))
         self._read_best: Callable[..., int] = partial(read_best, *tables)
         tables += lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
         self._read_best_with_log_prob: Callable[..., int] = partial(read_best_with_log_prob, *tables)
-        self._numbers_are_words = isinstance(spelling.code, FrequencyCode)
+        self._numbers_are_words = isinstance(code, FrequencyCode)
 
     def best(self, h: Floats) -> Ints:
         """h [N, H] -> words [N]"""

@@ -120,8 +120,7 @@ class BitWords:
         if self.mixtures > 1:
             part = _draw(self.spelling.log_masses(logits, log_weights, temperature), random)
             logits = np.take_along_axis(logits, part[:, None, None], 1)
-        numbers = self.spelling.ecc.sample(logits[:, 0] / temperature, self.spelling.restriction, random)
-        return self._to_vocabulary(self.spelling.code.words(numbers))
+        return self._to_vocabulary(self.spelling.sample(logits[:, 0] / temperature, random))
 
     def log_mass(self, h: Floats, temperature: float) -> Floats:
         """log Σ (π_k P_k(w))^(1 / temperature) over parts and words. -> [N]"""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.arrays import Array, as_array, as_bits, as_count, as_floats, is_inspectable, is_tensor
-from trellex.trellis.lattice import MAX_BITS, Lattice, Size, lattice_of
+from trellex.trellis.lattice import MAX_BITS, Lattice, lattice_of
 
 PAPER_GENERATORS = ("1001111", "1101101")
 
@@ -29,8 +29,9 @@ class ConvolutionalCode:
 
     The score of a word is Σ b'_i z_i over its redundant bits b' and their logits z: up to a constant, the log of
     its probability when bits are independent. `topk`, `log_partition` and `sample` answer exactly for all words at
-    once in O(log V). Their `size` says which bit arrays are words: the numbers below `size`, whose lowest bit is
-    the first of the array; or an automaton [B, S, 2], as `Code.restriction` gives it; or, if None, all 2^B arrays.
+    once in O(log V). Words are the bit arrays of the numbers below `size`, lowest bit first, or all 2^B arrays if it is
+    None; or, instead of a size, those that `automaton` [B, S, 2] accepts. An automaton, where there is one, decides
+    alone and `size` is not looked at, so `size=code.vocab_size, automaton=code.automaton` is right for every code.
 
     Numpy arrays in give numpy arrays out, torch tensors in give torch tensors on the same device, float32 and
     float64, over any leading dimensions. NaN is refused, except on accelerators, where looking for it may wait
@@ -85,51 +86,53 @@ class ConvolutionalCode:
             return (bits.float() @ _generator_tensor(self.generators, bits.shape[-1], bits.device)).long() & 1
         return (bits @ _generator_matrix(self.generators, bits.shape[-1])) & 1
 
-    def decode(self, probs: Any, size: Size = None) -> Array:
+    def decode(self, probs: Any, size: int | None = None, *, automaton: NDArray[Any] | None = None) -> Array:
         """Algorithm 3: the most probable word, by soft Viterbi. probs [.., L] -> bits [.., B]
 
         Of equally probable words the one with the lowest number wins.
         """
-        rows, shape, lattice = self._prepare(probs, "probs", size)
+        rows, shape, lattice = self._prepare(probs, "probs", size, automaton)
         bits = _algorithms(rows).viterbi(rows, lattice)
         return bits.reshape(*shape, lattice.num_bits)
 
-    def topk(self, logits: Any, k: int, size: Size = None) -> tuple[Array, Array]:
+    def topk(
+        self, logits: Any, k: int, size: int | None = None, *, automaton: NDArray[Any] | None = None
+    ) -> tuple[Array, Array]:
         """The k words of the highest score, best first, ties by the lower id. logits [.., L] -> ids, scores [.., k]
 
         Where there are fewer than k words, the ids end in −1 and the scores in −inf.
         """
         k = as_count(k, "k")
-        rows, shape, lattice = self._prepare(logits, "logits", size)
+        rows, shape, lattice = self._prepare(logits, "logits", size, automaton)
         ids, scores = _algorithms(rows).topk(rows, k, lattice)
         return ids.reshape(*shape, k), scores.reshape(*shape, k)
 
-    def log_partition(self, logits: Any, size: Size = None) -> Array:
+    def log_partition(self, logits: Any, size: int | None = None, *, automaton: NDArray[Any] | None = None) -> Array:
         """The log of the sum over all words of exp(score), differentiable once. logits [.., L] -> [..]
 
         log P(word) = score(word) − log_partition.
         """
-        rows, shape, lattice = self._prepare(logits, "logits", size, keep_graph=True)
+        rows, shape, lattice = self._prepare(logits, "logits", size, automaton, keep_graph=True)
         if is_tensor(rows) and rows.requires_grad:
-            values = _load("gradient").LogPartition.apply(
-                rows, lambda rows: self._log_partition(rows, lattice, size, True)
-            )
+            values = _load("gradient").LogPartition.apply(rows, lambda rows: self._log_partition(rows, lattice, True))
         else:
-            values, _ = self._log_partition(rows, lattice, size, False)
+            values, _ = self._log_partition(rows, lattice, False)
         return values.reshape(shape)
 
-    def posterior(self, logits: Any, size: Size = None) -> Array:
+    def posterior(self, logits: Any, size: int | None = None, *, automaton: NDArray[Any] | None = None) -> Array:
         """The probability that each redundant bit is 1: the gradient of `log_partition`. logits [.., L] -> [.., L]"""
-        rows, shape, lattice = self._prepare(logits, "logits", size)
-        return self._log_partition(rows, lattice, size, True)[1].reshape(*shape, -1)
+        rows, shape, lattice = self._prepare(logits, "logits", size, automaton)
+        return self._log_partition(rows, lattice, True)[1].reshape(*shape, -1)
 
-    def sample(self, logits: Any, size: Size = None, generator: Any = None) -> Array:
+    def sample(
+        self, logits: Any, size: int | None = None, generator: Any = None, *, automaton: NDArray[Any] | None = None
+    ) -> Array:
         """Words drawn with exactly their probabilities, one a row. logits [.., L] -> ids [..]
 
         Args:
             generator: a `numpy.random.Generator` or a seed for arrays, a `torch.Generator` for tensors
         """
-        rows, shape, lattice = self._prepare(logits, "logits", size)
+        rows, shape, lattice = self._prepare(logits, "logits", size, automaton)
         if is_tensor(rows):
             import torch
 
@@ -171,7 +174,7 @@ class ConvolutionalCode:
         return int(lightest[-1, 1])
 
     def _prepare(
-        self, values: Any, name: str, size: Size, keep_graph: bool = False
+        self, values: Any, name: str, size: int | None, automaton: NDArray[Any] | None, keep_graph: bool = False
     ) -> tuple[Array, tuple[int, ...], Lattice]:
         """`values` [.., L] as rows [N, L] of float32 or float64, their leading shape, and the lattice to walk.
 
@@ -190,12 +193,12 @@ class ConvolutionalCode:
             rows = as_floats(rows, name)
             if is_tensor(rows) and not keep_graph:
                 rows = rows.detach()
-        return rows, shape[:-1], lattice_of(self.generators, num_bits, size)
+        return rows, shape[:-1], lattice_of(self.generators, num_bits, size, automaton)
 
-    def _log_partition(self, rows: Array, lattice: Lattice, size: Size, with_posterior: bool) -> tuple[Array, Any]:
+    def _log_partition(self, rows: Array, lattice: Lattice, with_posterior: bool) -> tuple[Array, Any]:
         """Values [N] and posterior [N, L] or None, by the fastest way there is for these rows [N, L]."""
-        if is_tensor(rows) and rows.is_cuda and (size is None or isinstance(size, int)) and _has_triton():
-            return _load("fused").log_partition(rows, self.generators, lattice.num_bits, size, with_posterior)
+        if is_tensor(rows) and rows.is_cuda and lattice.size is not None and _has_triton():
+            return _load("fused").log_partition(rows, self.generators, lattice.num_bits, lattice.size, with_posterior)
         return _load("host" if is_inspectable(rows) else "device").log_partition(rows, lattice, with_posterior)
 
 

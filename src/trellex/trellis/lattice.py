@@ -6,6 +6,7 @@ automaton that reads the bits says which paths are words; a state of the lattice
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -13,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Size: TypeAlias = "int | NDArray[Any] | None"
 Butterfly: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 MAX_BITS = 62  # word ids are int64
@@ -28,6 +28,7 @@ class Lattice:
     Attributes:
         num_bits: B
         memory: m, the zeros that follow the B bits
+        size: V where the words are the numbers below V, None where an automaton says what they are
         levels: states of level t are levels[t] … levels[t + 1] − 1; one state on the first and last [T + 2]
         incoming: edges into state s are incoming[s] … incoming[s + 1] − 1, that of the lowest number first [states + 1]
         edges: source state (counted within its level), output pattern, input bit  [edges, 3]
@@ -40,6 +41,7 @@ class Lattice:
 
     num_bits: int
     memory: int
+    size: int | None
     levels: NDArray[np.uint32]
     incoming: NDArray[np.uint32]
     edges: NDArray[np.uint16]
@@ -51,28 +53,33 @@ class Lattice:
         return self.num_bits + self.memory
 
 
-def lattice_of(generators: tuple[str, ...], num_bits: int, size: Size) -> Lattice:
-    """The lattice of a code over the words of B bits that `size` describes; built once, then remembered.
+def lattice_of(
+    generators: tuple[str, ...], num_bits: int, size: int | None, automaton: NDArray[Any] | None = None
+) -> Lattice:
+    """The lattice of a code over the words of B bits; built once, then remembered.
 
-    `size`: the words are the numbers below it; or an automaton [B, S, 2] says what they are; or, None, all arrays.
+    The words are the numbers below `size`, or all arrays if that is None; but an automaton [B, S, 2], where there is
+    one, says alone what they are, and `size` is not looked at.
     """
-    if size is None or isinstance(size, int):
+    if automaton is None:
+        try:
+            size = None if size is None else operator.index(size)
+        except TypeError:
+            kind = type(size).__name__
+            raise ValueError(f"size: expected a whole number, got {kind}; give an automaton as automaton=") from None
         return _lattice_below(generators, num_bits, size)
     try:
-        array = np.asarray(size)
-    except ValueError:
-        raise ValueError("size: expected a whole number or an automaton of shape (B, states, 2)") from None
-    if array.ndim == 0 and array.dtype.kind in "iu":
-        return _lattice_below(generators, num_bits, int(array))
+        array = np.asarray(automaton)
+    except ValueError as error:
+        raise ValueError(f"automaton: expected an array of shape ({num_bits}, states, 2): {error}") from None
     if array.ndim != 3 or array.shape[::2] != (num_bits, 2) or array.dtype.kind not in "iu":
         raise ValueError(
-            f"size: expected a whole number or an automaton of shape ({num_bits}, states, 2), "
-            f"got shape {array.shape} of {array.dtype}"
+            f"automaton: expected whole numbers of shape ({num_bits}, states, 2), got {array.shape} of {array.dtype}"
         )
     if array.size == 0:
-        raise ValueError("size: the automaton has no state")
+        raise ValueError("automaton: it has no state")
     if array.min() < -1 or array.max() >= array.shape[1]:
-        raise ValueError(f"size: the automaton's states go from 0 to {array.shape[1] - 1}, and −1 rejects")
+        raise ValueError(f"automaton: its states go from 0 to {array.shape[1] - 1}, and −1 rejects")
     return _lattice_within(generators, array.shape, array.astype(np.int64).tobytes())
 
 
@@ -86,7 +93,7 @@ def _lattice_below(generators: tuple[str, ...], num_bits: int, size: int | None)
         raise ValueError(
             f"size: {size} words need {(size - 1).bit_length()} bits each, but the last dimension holds {num_bits}"
         )
-    return build_lattice(generators, below(size, num_bits))
+    return build_lattice(generators, below(size, num_bits), size)
 
 
 @lru_cache(maxsize=16)
@@ -129,8 +136,11 @@ def _comparison(limit: int, num_bits: int) -> NDArray[np.int64]:
     return automaton
 
 
-def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64]) -> Lattice:
-    """Unroll the code with these generators over the words that `automaton` [B, S, 2] accepts."""
+def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64], size: int | None = None) -> Lattice:
+    """Unroll the code with these generators over the words that `automaton` [B, S, 2] accepts.
+
+    `size`: V if those are the numbers below V
+    """
     num_bits, memory = len(automaton), len(generators[0]) - 1
     num_states = 1 << memory
     patterns, pattern_of_register = _outputs(generators)
@@ -152,7 +162,7 @@ def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64]) -> 
         order = np.lexsort((before[alive], register[alive], target))
         steps.append(tuple(x[order] for x in (source[alive], pattern_of_register[register[alive]], bit[alive], target)))
     if not len(states[-1]):
-        raise ValueError("size: the automaton accepts no bit array at all")
+        raise ValueError("automaton: it accepts no bit array at all")
 
     # Backwards: drop what leads nowhere, number what is left.
     keep = np.ones(1, bool)
@@ -173,12 +183,13 @@ def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64]) -> 
     incoming = np.searchsorted(targets, np.arange(levels[-1] + 1))
     if max(level_sizes) > MAX_LEVEL or np.diff(incoming).max() > MAX_INCOMING:
         raise ValueError(
-            f"size: the automaton makes levels of {max(level_sizes):,} states, at most {MAX_LEVEL:,} with at most "
+            f"automaton: it makes levels of {max(level_sizes):,} states, at most {MAX_LEVEL:,} with at most "
             f"{MAX_INCOMING} edges into each fit; merge its equal states"
         )
     return Lattice(
         num_bits=num_bits,
         memory=memory,
+        size=size,
         levels=levels.astype(np.uint32),
         incoming=incoming.astype(np.uint32),
         edges=np.ascontiguousarray(np.concatenate(edge_blocks)[:, :3], np.uint16),

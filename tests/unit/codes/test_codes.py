@@ -84,13 +84,13 @@ class TestHuffman:
 
     def test_the_automaton_stays_small(self):
         code = HuffmanCode(1e9 / np.arange(1, (1 << 16) + 1))
-        assert code.restriction.shape[1] <= 2 * code.num_bits
+        assert code.automaton.shape[1] <= 2 * code.num_bits
 
     @settings(max_examples=100, deadline=None)
     @given(st.lists(st.integers(0, 1000), min_size=2, max_size=60))
     def test_the_automaton_accepts_the_words_and_nothing_else(self, counts):
         code = HuffmanCode(counts)
-        automaton = code.restriction
+        automaton = code.automaton
         reached = {0: 1}  # state -> number of bit arrays
         for table in automaton:
             following: dict[int, int] = {}

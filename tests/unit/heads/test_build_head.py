@@ -143,7 +143,7 @@ class TestOptions:
         )
         hybrid = build({"type": "hybrid-9-ec", "code": "huffman"}, vocabulary)
         assert hybrid.bits.spelling.code == HuffmanCode(vocabulary.counts[8:])
-        assert np.array_equal(hybrid.bits.spelling.restriction, HuffmanCode(vocabulary.counts[8:]).restriction)
+        assert np.array_equal(hybrid.bits.spelling.automaton, HuffmanCode(vocabulary.counts[8:]).automaton)
 
 
 class TestErrors:

@@ -11,7 +11,7 @@ from enumeration import Enumeration, code_words, num_bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trellex.codes import FrequencyCode
+from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
 from trellex.trellis import ConvolutionalCode, IdentityCode, set_num_threads
 
 ECC = ConvolutionalCode()
@@ -184,6 +184,17 @@ def test_one_word_is_the_first_of_two(size, rows):
         ecc.topk(logits, 1, size=size)
 
 
+@pytest.mark.parametrize("code", [FrequencyCode(21), RandomCode(21), HuffmanCode(range(1, 22))], ids=repr)
+def test_size_and_automaton_together_are_right_for_every_code(code):
+    logits = np.random.default_rng(0).normal(size=(30, ECC.length(code.num_bits)))
+    scores = logits @ ECC.encode(code.bits(np.arange(21))).T
+    both = {"size": code.vocab_size, "automaton": code.automaton}
+    assert np.array_equal(code.words(ECC.topk(logits, 21, **both)[0]), np.argsort(-scores))
+    assert np.array_equal(code.ids(ECC.decode(1 / (1 + np.exp(-logits)), **both)), scores.argmax(-1))
+    np.testing.assert_allclose(ECC.log_partition(logits, **both), np.logaddexp.reduce(scores, -1))
+    assert (code.words(ECC.sample(logits, generator=0, **both)) >= 0).all()
+
+
 def test_importing_needs_neither_torch_nor_numba():
     script = "import sys, trellex.trellis, trellex.codes; sys.exit(bool({'torch', 'numba'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
@@ -300,18 +311,29 @@ class TestBadInput:
             (1, "at least 2 words"),
             (0, "at least 2 words"),
             ((1 << 16) + 1, "need 17 bits"),
-            (np.zeros((15, 1, 2), int), "automaton of shape"),
-            (np.zeros((16, 1, 2)), "automaton of shape"),
             (2.5, "whole number"),
-            ([[1], [2, 3]], "whole number"),
-            (np.zeros((16, 0, 2), int), "no state"),
-            (np.ones((16, 1, 2), int), "states go from 0 to 0"),
-            (np.full((16, 1, 2), -1), "accepts no bit array"),
+            (np.zeros((16, 1, 2), int), "whole number, got ndarray; .*automaton="),
         ],
     )
     def test_sizes(self, size, message):
         with pytest.raises(ValueError, match=f"size: .*{message}"):
             ECC.log_partition(np.zeros(44), size=size)
+
+    @pytest.mark.parametrize(
+        ("automaton", "message"),
+        [
+            (np.zeros((15, 1, 2), int), "shape \\(16, states, 2\\), got \\(15, 1, 2\\)"),
+            (np.zeros((16, 1, 2)), "whole numbers of shape .* of float64"),
+            (50_000, "whole numbers of shape"),
+            ([[1], [2, 3]], "array of shape"),
+            (np.zeros((16, 0, 2), int), "no state"),
+            (np.ones((16, 1, 2), int), "states go from 0 to 0"),
+            (np.full((16, 1, 2), -1), "accepts no bit array"),
+        ],
+    )
+    def test_automata(self, automaton, message):
+        with pytest.raises(ValueError, match=f"automaton: .*{message}"):
+            ECC.log_partition(np.zeros(44), automaton=automaton)
 
     def test_a_numpy_integer_is_a_size(self):
         assert ECC.log_partition(np.zeros(44), size=np.int64(1000)) == pytest.approx(np.log(1000))
@@ -346,8 +368,8 @@ class TestBadInput:
         for place in range(10):
             states = np.arange(1 << place)
             trie[place, states] = np.stack([states, states + (1 << place)], -1)
-        with pytest.raises(ValueError, match="size: .*merge its equal states"):
-            IdentityCode().log_partition(np.zeros(10), size=trie)
+        with pytest.raises(ValueError, match="automaton: .*merge its equal states"):
+            IdentityCode().log_partition(np.zeros(10), automaton=trie)
 
     def test_more_words_asked_for_than_there_are(self):
         ids, scores = ECC.topk(np.zeros(ECC.length(2)), 5, size=3)

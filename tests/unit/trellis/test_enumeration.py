@@ -146,9 +146,9 @@ def test_numbers_between_two(ecc):
         logits = logits_of_every_kind(ecc.length(bits))["many ties"]
         truth = Enumeration(logits, code_words(ecc.generators, stop, bits)[start:])
         automaton = between(start, stop, bits)
-        np.testing.assert_allclose(ecc.log_partition(logits, size=automaton), truth.log_partition, atol=1e-9)
+        np.testing.assert_allclose(ecc.log_partition(logits, automaton=automaton), truth.log_partition, atol=1e-9)
         expected = truth.topk(5)[0]
-        assert np.array_equal(ecc.topk(logits, 5, size=automaton)[0], np.where(expected < 0, -1, expected + start))
+        assert np.array_equal(ecc.topk(logits, 5, automaton=automaton)[0], np.where(expected < 0, -1, expected + start))
 
 
 @pytest.mark.parametrize("count_of", [lambda rank: 1e5 / rank, lambda rank: 1.0, lambda rank: 2.0**-rank])
@@ -160,15 +160,15 @@ def test_words_of_a_huffman_code(ecc, vocab_size, count_of):
     all_words = np.array([np.array(ecc.encode(b)) for b in code.bits(np.arange(vocab_size))], float)
     for logits in logits_of_every_kind(ecc.length(bits)).values():
         truth = Enumeration(logits, all_words)
-        lattice = lattice_of(ecc.generators, bits, code.restriction)
+        lattice = lattice_of(ecc.generators, bits, None, code.automaton)
         plain = device.log_partition(torch.from_numpy(logits), lattice, True)
-        for values in (ecc.log_partition(logits, size=code.restriction), plain[0]):
+        for values in (ecc.log_partition(logits, automaton=code.automaton), plain[0]):
             np.testing.assert_allclose(values, truth.log_partition, rtol=1e-14, atol=1e-9)
-        for posterior in (ecc.posterior(logits, size=code.restriction), plain[1]):
+        for posterior in (ecc.posterior(logits, automaton=code.automaton), plain[1]):
             np.testing.assert_allclose(posterior, truth.posterior, rtol=0, atol=1e-7)
         k = vocab_size + 1
         for ids, scores in (
-            ecc.topk(logits, k, size=code.restriction),
+            ecc.topk(logits, k, automaton=code.automaton),
             device.topk(torch.from_numpy(logits), k, lattice),
         ):
             np.testing.assert_allclose(scores, truth.topk(k)[1], rtol=1e-12, atol=1e-9)
@@ -176,5 +176,5 @@ def test_words_of_a_huffman_code(ecc, vocab_size, count_of):
             assert np.array_equal(np.sort(found, -1), np.tile(np.arange(-1, vocab_size), (len(logits), 1)))
             own_scores = np.take_along_axis(truth.scores, found[:, :-1], -1)
             np.testing.assert_allclose(own_scores, np.asarray(scores)[:, :-1], rtol=1e-12, atol=1e-9)
-        drawn = code.words(ecc.sample(logits, size=code.restriction, generator=1))
+        drawn = code.words(ecc.sample(logits, automaton=code.automaton, generator=1))
         assert (np.take_along_axis(truth.probs, drawn[:, None], -1) > 0).all()

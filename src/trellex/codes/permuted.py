@@ -11,29 +11,29 @@ from trellex.codes.table import TableCode
 
 
 class PermutedCode(TableCode):
-    """Words renumbered at will: word w has the bits of the number ids[w]. B = ⌈log2 V⌉.
+    """Words renumbered at will: word w has the bits of numbers[w]. B = ⌈log2 V⌉.
 
     Args:
-        ids: each of 0 … V−1 once  [V]
+        numbers: each of 0 … V−1 once  [V]
     """
 
     kind = "permuted"
 
-    def __init__(self, ids: Any) -> None:
-        numbers = np.array(ids)
+    def __init__(self, numbers: Any) -> None:
+        numbers = np.array(numbers)
         if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-            raise ValueError(f"ids: expected a list of whole numbers, got shape {numbers.shape} of {numbers.dtype}")
-        vocab_size = check_vocab_size(len(numbers), "ids")
+            raise ValueError(f"numbers: expected a list of whole numbers, got shape {numbers.shape} of {numbers.dtype}")
+        vocab_size = check_vocab_size(len(numbers), "numbers")
         if not np.array_equal(np.sort(numbers), np.arange(vocab_size)):
-            raise ValueError(f"ids: expected each of 0 … {vocab_size - 1} exactly once; renumber without gaps")
+            raise ValueError(f"numbers: expected each of 0 … {vocab_size - 1} exactly once; renumber without gaps")
         super().__init__(numbers.astype(np.int64), (vocab_size - 1).bit_length())
 
     def to_dict(self) -> dict[str, Any]:
-        return {"type": self.kind, "ids": self._number_of_word.tolist()}
+        return {"type": self.kind, "numbers": self._number_of_word.tolist()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PermutedCode:
-        return PermutedCode(data["ids"])
+        return PermutedCode(data["ids"] if "ids" in data else data["numbers"])  # files may have either
 
 
 class RandomCode(PermutedCode):

@@ -41,7 +41,7 @@ class ConvolutionalCode:
         generators: two or more masks of one length 3 … 9, written with 0 and 1, oldest bit first
 
     Shape:
-        bits [.., B], redundant bits, probabilities and logits [.., L], word ids [..]
+        bits [.., B], redundant bits, probabilities and logits [.., L], numbers whose bits are words [..]
     """
 
     def __init__(self, generators: Sequence[str] = PAPER_GENERATORS) -> None:
@@ -98,14 +98,14 @@ class ConvolutionalCode:
     def topk(
         self, logits: Any, k: int, size: int | None = None, *, automaton: NDArray[Any] | None = None
     ) -> tuple[Array, Array]:
-        """The k words of the highest score, best first, ties by the lower id. logits [.., L] -> ids, scores [.., k]
+        """The k words of the highest score, best first. logits [.., L] -> numbers, scores [.., k]
 
-        Where there are fewer than k words, the ids end in −1 and the scores in −inf.
+        Of equal ones the lower number is first. Where there are fewer than k, numbers end in −1 and scores in −inf.
         """
         k = as_count(k, "k")
         rows, shape, lattice = self._prepare(logits, "logits", size, automaton)
-        ids, scores = _algorithms(rows).topk(rows, k, lattice)
-        return ids.reshape(*shape, k), scores.reshape(*shape, k)
+        numbers, scores = _algorithms(rows).topk(rows, k, lattice)
+        return numbers.reshape(*shape, k), scores.reshape(*shape, k)
 
     def log_partition(self, logits: Any, size: int | None = None, *, automaton: NDArray[Any] | None = None) -> Array:
         """The log of the sum over all words of exp(score), differentiable once. logits [.., L] -> [..]
@@ -127,7 +127,7 @@ class ConvolutionalCode:
     def sample(
         self, logits: Any, size: int | None = None, generator: Any = None, *, automaton: NDArray[Any] | None = None
     ) -> Array:
-        """Words drawn with exactly their probabilities, one a row. logits [.., L] -> ids [..]
+        """Words drawn with exactly their probabilities, one a row. logits [.., L] -> numbers [..]
 
         Args:
             generator: a `numpy.random.Generator` or a seed for arrays, a `torch.Generator` for tensors

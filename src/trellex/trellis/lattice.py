@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Butterfly: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
 
-MAX_BITS = 62  # word ids are int64
+MAX_BITS = 62  # numbers are int64
 MAX_LEVEL, MAX_INCOMING = 1 << 16, 1 << 8  # what the kernels count in 16 and 8 bits
 MAX_OUTPUTS = 5  # of a butterfly: the axes an array may have for numba to know its type at once
 

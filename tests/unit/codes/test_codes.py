@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, load_code
+from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, code_from_dict, load_code
 
 CODES = {
     "frequency": lambda size: FrequencyCode(size),
@@ -70,6 +70,7 @@ def test_random_codes_differ_by_seed_alone():
 def test_bits_of_a_permuted_code_are_those_of_the_new_numbers():
     code = PermutedCode([2, 0, 1])
     assert code.bits([0, 1, 2]).tolist() == [[0, 1], [0, 0], [1, 0]]
+    assert code_from_dict({"type": "permuted", "ids": [2, 0, 1]}) == code
 
 
 class TestHuffman:
@@ -120,10 +121,10 @@ class TestBadInput:
             with pytest.raises(ValueError, match="vocab_size: "):
                 code(size)
 
-    @pytest.mark.parametrize("ids", [[0], [0, 2], [0, 0], [-1, 0], [0.5, 1], [[0, 1]], ["a", "b"], []])
-    def test_renumberings(self, ids):
-        with pytest.raises(ValueError, match="ids: "):
-            PermutedCode(ids)
+    @pytest.mark.parametrize("numbers", [[0], [0, 2], [0, 0], [-1, 0], [0.5, 1], [[0, 1]], ["a", "b"], []])
+    def test_renumberings(self, numbers):
+        with pytest.raises(ValueError, match="numbers: "):
+            PermutedCode(numbers)
 
     @pytest.mark.parametrize("counts", [[1], [], [1, -1], [1, np.nan], [1, np.inf], [[1, 2]], ["a", "b"]])
     def test_counts(self, counts):
@@ -151,8 +152,9 @@ class TestBadInput:
             '{"type": "none", "vocab_size": 9}',
             '{"type": "frequency"}',
             '{"type": "frequency", "vocab_size": "many"}',
-            '{"type": "permuted", "ids": 5}',
-            '{"type": "permuted", "ids": [0, 0]}',
+            '{"type": "permuted"}',
+            '{"type": "permuted", "numbers": 5}',
+            '{"type": "permuted", "numbers": [0, 0]}',
             '{"type": "huffman", "lengths": [1, 1, 1]}',
             '{"type": "huffman", "lengths": [1, 99]}',
             '{"type": "huffman", "lengths": "ab"}',

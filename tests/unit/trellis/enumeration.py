@@ -47,7 +47,7 @@ class Enumeration:
         self.posterior = self.probs @ words
 
     def topk(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k best words, the lower id first where scores are equal, padded with −1 and −inf. [N, k] twice"""
+        """The k best words, the lower number first where scores are equal, padded with −1 and −inf. [N, k] twice"""
         order = np.argsort(-self.scores, axis=-1, kind="stable")[:, :k]
         missing = ((0, 0), (0, k - order.shape[1]))
         scores = np.take_along_axis(self.scores, order, -1)

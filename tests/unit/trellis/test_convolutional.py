@@ -64,12 +64,12 @@ class TestArrays:
     def test_leading_dimensions_are_kept(self):
         logits = np.random.default_rng(0).normal(size=(2, 3, 5, 44))
         flat = logits.reshape(-1, 44)
-        for ids, scores in (
+        for numbers, scores in (
             ECC.topk(logits, 4, size=50_000),
             ECC.topk(torch.from_numpy(logits), 4, size=50_000),
         ):
-            assert tuple(ids.shape) == tuple(scores.shape) == (2, 3, 5, 4)
-            assert np.array_equal(np.asarray(ids).reshape(-1, 4), ECC.topk(flat, 4, size=50_000)[0])
+            assert tuple(numbers.shape) == tuple(scores.shape) == (2, 3, 5, 4)
+            assert np.array_equal(np.asarray(numbers).reshape(-1, 4), ECC.topk(flat, 4, size=50_000)[0])
         assert ECC.log_partition(logits).shape == (2, 3, 5)
         assert ECC.posterior(logits).shape == logits.shape
         assert ECC.decode(1 / (1 + np.exp(-logits))).shape == (2, 3, 5, 16)
@@ -90,8 +90,8 @@ class TestArrays:
         assert ECC.log_partition(logits).dtype == dtype
         ECC.log_partition(logits, size=40_000).sum().backward()
         assert logits.grad.dtype == dtype
-        ids, scores = ECC.topk(logits, 3)
-        assert (ids.dtype, scores.dtype) == (torch.int64, dtype)
+        numbers, scores = ECC.topk(logits, 3)
+        assert (numbers.dtype, scores.dtype) == (torch.int64, dtype)
         assert ECC.log_partition(logits.detach().numpy()).dtype == logits.detach().numpy().dtype
 
     def test_half_precision_gets_a_gradient_too(self):
@@ -223,8 +223,8 @@ class TestProperties:
         ecc, bits = ConvolutionalCode(generators), num_bits(size)
         logits = np.random.default_rng(seed).integers(-2, 3, (3, ecc.length(bits))).astype(float)
         truth = Enumeration(logits, code_words(ecc.generators, size, bits))
-        ids, scores = ecc.topk(logits, k, size=size)
-        assert np.array_equal(ids, truth.topk(k)[0])
+        numbers, scores = ecc.topk(logits, k, size=size)
+        assert np.array_equal(numbers, truth.topk(k)[0])
         assert np.array_equal(scores, truth.topk(k)[1])
         np.testing.assert_allclose(ecc.log_partition(logits, size=size), truth.log_partition, atol=1e-9)
         np.testing.assert_allclose(ecc.posterior(logits, size=size), truth.posterior, atol=1e-7)
@@ -242,12 +242,12 @@ class TestProperties:
     def test_answers_are_consistent_at_any_size(self, size, seed):
         length = ECC.length(num_bits(size))
         logits = np.random.default_rng(seed).normal(size=(2, length)) * 2
-        ids, scores = ECC.topk(logits, 7, size=size)
-        assert ((ids < size) & (ids >= -1)).all()
-        assert ((ids == -1) == (scores == -np.inf)).all()
+        numbers, scores = ECC.topk(logits, 7, size=size)
+        assert ((numbers < size) & (numbers >= -1)).all()
+        assert ((numbers == -1) == (scores == -np.inf)).all()
         assert (scores[:, 1:] <= scores[:, :-1]).all()
-        redundant = ECC.encode(np.maximum(ids, 0)[..., None] >> np.arange(num_bits(size)) & 1)
-        np.testing.assert_allclose((redundant * logits[:, None]).sum(-1)[ids >= 0], scores[ids >= 0], atol=1e-9)
+        redundant = ECC.encode(np.maximum(numbers, 0)[..., None] >> np.arange(num_bits(size)) & 1)
+        np.testing.assert_allclose((redundant * logits[:, None]).sum(-1)[numbers >= 0], scores[numbers >= 0], atol=1e-9)
         partition = ECC.log_partition(logits, size=size)
         best = scores[:, 0]
         assert (partition >= best - 1e-9).all()
@@ -372,6 +372,6 @@ class TestBadInput:
             IdentityCode().log_partition(np.zeros(10), automaton=trie)
 
     def test_more_words_asked_for_than_there_are(self):
-        ids, scores = ECC.topk(np.zeros(ECC.length(2)), 5, size=3)
-        assert ids.tolist() == [0, 1, 2, -1, -1]
+        numbers, scores = ECC.topk(np.zeros(ECC.length(2)), 5, size=3)
+        assert numbers.tolist() == [0, 1, 2, -1, -1]
         assert scores.tolist() == [0, 0, 0, -np.inf, -np.inf]

@@ -43,14 +43,14 @@ def test_encode(ecc, size):
 @pytest.mark.parametrize("k", [1, 2, 20])
 def test_topk(ecc, size, case, k):
     logits, truth = case
-    expected_ids, expected_scores = truth.topk(k)
+    expected_numbers, expected_scores = truth.topk(k)
     lattice = lattice_of(ecc.generators, num_bits(size), size)
-    for ids, scores in (
+    for numbers, scores in (
         ecc.topk(logits, k, size=size),
         ecc.topk(torch.from_numpy(logits), k, size=size),
         device.topk(torch.from_numpy(logits), k, lattice),
     ):
-        assert np.array_equal(ids, expected_ids)
+        assert np.array_equal(numbers, expected_numbers)
         np.testing.assert_allclose(scores, expected_scores, rtol=1e-12, atol=1e-9)
 
 
@@ -167,12 +167,12 @@ def test_words_of_a_huffman_code(ecc, vocab_size, count_of):
         for posterior in (ecc.posterior(logits, automaton=code.automaton), plain[1]):
             np.testing.assert_allclose(posterior, truth.posterior, rtol=0, atol=1e-7)
         k = vocab_size + 1
-        for ids, scores in (
+        for numbers, scores in (
             ecc.topk(logits, k, automaton=code.automaton),
             device.topk(torch.from_numpy(logits), k, lattice),
         ):
             np.testing.assert_allclose(scores, truth.topk(k)[1], rtol=1e-12, atol=1e-9)
-            found = code.words(np.asarray(ids))
+            found = code.words(np.asarray(numbers))
             assert np.array_equal(np.sort(found, -1), np.tile(np.arange(-1, vocab_size), (len(logits), 1)))
             own_scores = np.take_along_axis(truth.scores, found[:, :-1], -1)
             np.testing.assert_allclose(own_scores, np.asarray(scores)[:, :-1], rtol=1e-12, atol=1e-9)

@@ -87,9 +87,9 @@ class TestOnTheGPU:
     @pytest.mark.parametrize("rows", [3, 3000])
     def test_words(self, rows):
         logits = self.logits(rows)
-        ids, scores = self.ecc.topk(logits.cuda(), 5, size=50_000)
-        assert ids.is_cuda
-        assert np.array_equal(ids.cpu(), self.ecc.topk(logits, 5, size=50_000)[0])
+        numbers, scores = self.ecc.topk(logits.cuda(), 5, size=50_000)
+        assert numbers.is_cuda
+        assert np.array_equal(numbers.cpu(), self.ecc.topk(logits, 5, size=50_000)[0])
         np.testing.assert_allclose(scores.cpu(), self.ecc.topk(logits, 5, size=50_000)[1], atol=1e-9)
         probs = logits.sigmoid()
         assert np.array_equal(self.ecc.decode(probs.cuda()).cpu(), self.ecc.decode(probs))

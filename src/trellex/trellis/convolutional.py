@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,10 @@ class ConvolutionalCode:
         """
         rows, shape, lattice = self._prepare(logits, "logits", size, automaton, keep_graph=True)
         if is_tensor(rows) and rows.requires_grad:
-            values = _load("gradient").LogPartition.apply(rows, lambda rows: self._log_partition(rows, lattice, True))
+            from trellex.trellis.gradient import LogPartition
+
+            forth_and_back = partial(self._log_partition, lattice=lattice, with_posterior=True)
+            values = LogPartition.apply(rows, forth_and_back)  # type: ignore[no-untyped-call]
         else:
             values, _ = self._log_partition(rows, lattice, False)
         return values.reshape(shape)
@@ -198,8 +202,10 @@ class ConvolutionalCode:
     def _log_partition(self, rows: Array, lattice: Lattice, with_posterior: bool) -> tuple[Array, Any]:
         """Values [N] and posterior [N, L] or None, by the fastest way there is for these rows [N, L]."""
         if is_tensor(rows) and rows.is_cuda and lattice.size is not None and _has_triton():
-            return _load("fused").log_partition(rows, self.generators, lattice.num_bits, lattice.size, with_posterior)
-        return _load("host" if is_inspectable(rows) else "device").log_partition(rows, lattice, with_posterior)
+            from trellex.trellis import fused
+
+            return fused.log_partition(rows, self.generators, lattice.num_bits, lattice.size, with_posterior)
+        return _algorithms(rows, worth_fetching=0).log_partition(rows, lattice, with_posterior)
 
 
 class IdentityCode(ConvolutionalCode):
@@ -227,15 +233,18 @@ def _generator_tensor(generators: tuple[str, ...], num_bits: int, device: Any) -
     return torch.from_numpy(_generator_matrix(generators, num_bits)).float().to(device)
 
 
-def _algorithms(rows: Array) -> Any:
-    """The compiled kernels for rows in main memory and for few rows elsewhere, torch for the rest."""
-    return _load("host" if is_inspectable(rows) or len(rows) <= WORTH_FETCHING else "device")
+def _algorithms(rows: Array, worth_fetching: int = WORTH_FETCHING) -> ModuleType:
+    """The compiled kernels for rows in main memory and for few rows elsewhere, torch for the rest.
 
+    Imported when first needed: the one needs numba, the other torch.
+    """
+    if is_inspectable(rows) or len(rows) <= worth_fetching:
+        from trellex.trellis import host
 
-@cache
-def _load(module: str) -> Any:
-    """A module of this package, imported when first needed."""
-    return importlib.import_module(f"trellex.trellis.{module}")
+        return host
+    from trellex.trellis import device
+
+    return device
 
 
 @cache

@@ -1,0 +1,329 @@
+"""What an output layer is, without computing it: its type and options, as recipes, models and results hold them.
+
+Every family of heads has a class here; a subclass of `HeadSpec` with forms of its name is known from then on.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from trellex.arrays import is_count
+from trellex.codes import Code, FrequencyCode, HuffmanCode, RandomCode, code_from_dict, load_code
+from trellex.trellis import ConvolutionalCode, IdentityCode
+
+CODES = ("frequency", "random", "huffman")
+
+
+def _expected(what: str, is_right: Callable[[Any], bool], convert: Callable[[Any], Any] | None = None) -> Any:
+    """A check of an option whose error says what was expected and what was given."""
+
+    def check(value: Any) -> Any:
+        if not is_right(value):
+            raise ValueError(f"expected {what}, got {value!r}")
+        return convert(value) if convert else value
+
+    return BeforeValidator(check)
+
+
+def _one_of(*names: str) -> Any:
+    return _expected(f"one of {', '.join(names)}", lambda value: isinstance(value, str) and value in names)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+Count = Annotated[int, _expected("a whole number of at least 1", is_count, operator.index)]
+Seed = Annotated[int, _expected("a whole number of at least 0", lambda value: value == 0 or is_count(value))]
+Weight = Annotated[float, _expected("a number of at least 0", _is_number)]
+Share = Annotated[float, _expected("a share of at least 0 and below 1", lambda value: _is_number(value) and value < 1)]
+
+
+class HeadSpec(BaseModel):
+    """An output layer by its type and options; `parse` gives the class of its family.
+
+    As data it is what it was written as: a name, or a mapping with the options that were given.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    type: str = Field(description="the name of the output layer")
+    ignore_index: int = Field(-100, description="targets with this id cost nothing")
+    reduction: Annotated[str, _one_of("none", "mean", "sum")] = Field("none", description="of the loss of all tokens")
+    label_smoothing: Share = Field(0.0, description="the share of the loss that is the mean over all words")
+
+    forms: ClassVar[tuple[str, ...]] = ()  # of the type, such as hybrid-N-ec
+    uses_embedding: ClassVar[bool] = False  # whether it is built on the decoder's word vectors
+    families: ClassVar[list[Any]] = []  # subclasses that have forms, in the order of tables
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        if cls.forms:
+            HeadSpec.families.append(cls)
+
+    @staticmethod
+    def parse(spec: Any) -> HeadSpec:
+        """From a name, or a mapping with a type and options. Raises ValueError that names the option and the remedy."""
+        if isinstance(spec, HeadSpec):
+            return spec
+        if not isinstance(spec, str | Mapping):
+            raise ValueError(f"spec: expected a name or a mapping, got {spec!r}")
+        options = {"type": spec} if isinstance(spec, str) else {str(key): value for key, value in spec.items()}
+        name = options.get("type")
+        for family in HeadSpec.families:
+            if isinstance(name, str) and any(_has_form(form, name) for form in family.forms):
+                try:
+                    return family.model_validate(options)
+                except ValidationError as error:
+                    raise ValueError("; ".join(_problem(family, name, each) for each in error.errors())) from None
+        *forms, last = (form for family in HeadSpec.families for form in family.forms)
+        raise ValueError(f"type: expected {', '.join(forms)} or {last}, got {name!r}")
+
+    def with_options(self, **options: Any) -> HeadSpec:
+        """The same with some options replaced, checked again."""
+        return self.parse({**self.options(), **options})
+
+    def options(self) -> dict[str, Any]:
+        """What was given, the type first."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+
+    @model_serializer
+    def _as_written(self) -> str | dict[str, Any]:
+        options = {name: _plain(value) for name, value in self.options().items()}
+        return options if len(options) > 1 else self.type
+
+    @property
+    def size(self) -> int:
+        """N of a type such as hybrid-N, otherwise 0."""
+        found = re.search("-([0-9]+)", self.type)
+        return int(found[1]) if found else 0
+
+    @property
+    def base(self) -> str:
+        """The type without error correction."""
+        return self.type.removesuffix("-ec")
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether an error-correcting code protects bits."""
+        return self.type.endswith("-ec")
+
+    @property
+    def variant(self) -> str:
+        """What is not as in the paper, in words; nothing if all is."""
+        return ", ".join(self._peculiarities())
+
+    def _peculiarities(self) -> list[str]:
+        return [f"{name} {_short(value)}" for name, value in self.options().items() if name != "type"]
+
+    @property
+    def label(self) -> str:
+        """The name of the method in tables: the type and, in brackets, what is not as in the paper."""
+        return f"{self.type} ({self.variant})" if self.variant else self.type
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """A key to sort by: families by size, then the same with error correction; variants follow their method."""
+        return self.is_corrected, self.families.index(type(self)), self.size, self.variant
+
+    def loss_options(self) -> dict[str, Any]:
+        """What every head takes."""
+        return {name: getattr(self, name) for name in ("ignore_index", "reduction", "label_smoothing")}
+
+
+AnyHeadSpec = Annotated[HeadSpec, BeforeValidator(HeadSpec.parse)]
+
+
+class SoftmaxSpec(HeadSpec):
+    """A score for every word."""
+
+    forms = ("softmax",)
+
+
+class CodeFile(BaseModel):
+    """A code that was saved."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: Path
+
+
+class CodeSpec(HeadSpec):
+    """What all heads have that predict the bits of words."""
+
+    code: Any = Field(
+        "frequency", description="frequency, random (with a seed), huffman; {file: …}, a code that was saved; or a Code"
+    )
+    seed: Seed = Field(0, description="of a random code")
+    loss: Annotated[str, _one_of("squared", "cross_entropy", "trellis")] | None = Field(
+        None, description="squared, as in the paper, cross_entropy of the bits, or trellis: −log P"
+    )
+    decoding: Annotated[str, _one_of("exact", "paper")] = Field(
+        "exact", description="exact, the most probable word, or paper, in which bits may spell no word, hence UNK"
+    )
+    generators: tuple[str, ...] | None = Field(None, description="of the error-correcting code")
+    mixtures: Count = Field(1, description="sets of bits; their loss is trellis")
+    hidden_layer: Count | None = Field(None, description="the size of a layer before the bits; none unless given")
+
+    @field_validator("code", mode="before")
+    @classmethod
+    def _is_code(cls, code: Any) -> str | CodeFile | Code:
+        if isinstance(code, Mapping):
+            return CodeFile.model_validate(code) if "file" in code else code_from_dict(code)
+        if isinstance(code, Code | CodeFile) or code in CODES:
+            return code
+        raise ValueError(f"expected one of {', '.join(CODES)}, got {code!r}")
+
+    @model_validator(mode="after")
+    def _options_agree(self) -> Self:
+        if self.generators is not None and not self.is_corrected:
+            raise ValueError(f"generators: {self.type} has no error-correcting code; add -ec to its type")
+        self.error_correction()
+        if self.mixtures > 1 and self.loss not in (None, "trellis"):
+            raise ValueError(
+                f"loss: a mixture needs the loss 'trellis', got {self.loss!r}; leave it out, or set mixtures 1"
+            )
+        if self.mixtures > 1 and self.decoding == "paper":
+            raise ValueError("decoding: the paper's is not defined for a mixture; use 'exact', or set mixtures 1")
+        if self.mixtures > 1 and self.label_smoothing:
+            raise ValueError(
+                "label_smoothing: a mixture's mean over all words is not in its mean code word; set it to 0"
+            )
+        return self
+
+    @property
+    def first_rare(self) -> int:
+        """The first word that bits may spell."""
+        return 0
+
+    @property
+    def loss_name(self) -> str:
+        return self.loss or ("squared" if self.mixtures == 1 else "trellis")
+
+    def _peculiarities(self) -> list[str]:
+        options = {name: value for name, value in self.options().items() if name not in ("type", "decoding")}
+        has_the_papers_loss = self.loss in (None, "squared") and "mixtures" not in options
+        if has_the_papers_loss:
+            options.pop("loss", None)
+        found = [str(value) if name == "loss" else f"{name} {_short(value)}" for name, value in options.items()]
+        is_as_expected = self.decoding == ("paper" if has_the_papers_loss else "exact")
+        return found if is_as_expected else [*found, f"{self.decoding} decoding"]
+
+    def error_correction(self) -> ConvolutionalCode:
+        """The code that adds redundant bits, or none."""
+        if not self.is_corrected:
+            return IdentityCode()
+        return ConvolutionalCode() if self.generators is None else ConvolutionalCode(self.generators)
+
+    def build_code(self, vocab: Any) -> Code:
+        """The code of a vocabulary, given as its size or with counts: drawn, counted, or read from its file."""
+        if isinstance(self.code, Code):
+            return self.code
+        if isinstance(self.code, CodeFile):
+            return load_code(self.code.file)
+        first = self._first_coded()
+        size = (vocab if isinstance(vocab, int) else len(vocab)) - first
+        if self.code == "frequency":
+            return FrequencyCode(size)
+        if self.code == "random":
+            return RandomCode(size, self.seed)
+        if isinstance(vocab, int):
+            raise ValueError("code: a Huffman code needs a vocabulary with counts, not only its size")
+        return HuffmanCode(vocab.counts[first:])
+
+    def _first_coded(self) -> int:
+        """The word that has the number 0 in a code that is made for this head."""
+        return 0
+
+
+class BinarySpec(CodeSpec):
+    """Every word by its code alone."""
+
+    forms = ("binary", "binary-ec")
+
+
+class HybridSpec(CodeSpec):
+    """A softmax over the N − 1 most frequent words and the marker OTHER; codes for the rest."""
+
+    numbering: str | None = Field(
+        None,
+        description="paper, the code spans the whole vocabulary, or rare, the rare words alone; unless given, paper "
+        "for the frequency code and the paper's losses, rare otherwise",
+    )
+    softmax_weight: Weight = Field(1.0, description="λ_H, of the softmax's loss")
+    bits_weight: Weight = Field(1.0, description="λ_B, of the bits' loss")
+
+    forms = ("hybrid-N", "hybrid-N-ec")
+
+    @model_validator(mode="after")
+    def _numbering_fits(self) -> Self:
+        if self.numbering not in (None, "paper", "rare") or (self.numbering == "paper" and self.code != "frequency"):
+            raise ValueError(f"numbering: expected rare, or paper with the frequency code, got {self.numbering!r}")
+        return self
+
+    @property
+    def first_rare(self) -> int:
+        """The first rare word's id, and the place of OTHER in the softmax."""
+        return self.size - 1
+
+    def _first_coded(self) -> int:
+        has_the_papers_loss = self.loss != "trellis" and self.mixtures == 1
+        as_paper = self.code == "frequency" and has_the_papers_loss
+        return 0 if (self.numbering or ("paper" if as_paper else "rare")) == "paper" else self.first_rare
+
+    def build_code(self, vocab: Any) -> Code:
+        vocab_size = vocab if isinstance(vocab, int) else len(vocab)
+        if not 2 <= self.size < vocab_size:
+            raise ValueError(
+                f"type: N = {self.size} does not fit a vocabulary of {vocab_size} words: "
+                "it must be at least 2 and leave at least 2 rare words; choose a smaller N or plain softmax"
+            )
+        return super().build_code(vocab)
+
+
+def _has_form(form: str, name: str) -> bool:
+    return re.fullmatch(form.replace("N", "[0-9]+"), name) is not None
+
+
+def _plain(value: Any) -> Any:
+    """An option as JSON and YAML hold it."""
+    if isinstance(value, CodeFile):
+        return {"file": str(value.file)}
+    if isinstance(value, Code):
+        return value.to_dict()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _short(value: Any) -> Any:
+    """An option in a label."""
+    if isinstance(value, CodeFile):
+        return value.file.stem
+    return value.kind if isinstance(value, Code) else _plain(value)
+
+
+def _problem(family: type[HeadSpec], name: str, problem: Any) -> str:
+    """One problem that pydantic found, with the nearest option where one is unknown."""
+    option = ".".join(map(str, problem["loc"]))
+    if problem["type"] != "extra_forbidden":
+        return ": ".join(filter(None, (option, problem["msg"].removeprefix("Value error, "))))
+    known = [each for each in family.model_fields if each != "type"]
+    nearest = difflib.get_close_matches(option, known, 1)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(known)}"
+    return f"{option}: not an option of {name}; {hint}"

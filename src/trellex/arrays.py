@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
+FEW_ROWS = 1024  # on an accelerator, for which compiled code in main memory, the way included, is faster
+
 Array: TypeAlias = Any  # NDArray or torch.Tensor; what comes out is of the kind that went in
 
 
@@ -122,18 +124,64 @@ def log_sum_exp(values: Array) -> Array:
     return values.logsumexp(-1) if is_tensor(values) else np.logaddexp.reduce(values, -1)
 
 
-def best_of(scores: Array, words: Array, k: int) -> tuple[Array, Array]:
-    """The k best of some candidates, −1 and −inf where there are fewer. scores, words [T, C] -> words, scores [T, k]"""
+def log_softmax(logits: Array) -> Array:
+    """Over the last dimension. [.., W] -> [.., W]"""
+    if is_tensor(logits):
+        return logits.log_softmax(-1)
+    shifted = logits - logits.max(-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+def pick(values: Array, places: Array) -> Array:
+    """One value, or one array, of each row. values [T, C, ..], places [T] -> [T, ..]"""
+    return values[namespace(values).arange(len(values), device=values.device), places]
+
+
+def draw(scores: Array, generator: Any) -> Array:
+    """Places drawn with probabilities in proportion to exp(score). [T, C] -> [T]"""
+    if is_tensor(scores):
+        return sys.modules["torch"].multinomial(scores.softmax(-1), 1, generator=generator)[:, 0]
+    return np.argmax(scores + np.random.default_rng(generator).gumbel(size=scores.shape), -1)
+
+
+def best_of(scores: Array, k: int, words: Array | None = None) -> tuple[Array, Array]:
+    """The k best of some candidates, −1 and −inf where there are fewer. [T, C] -> words, scores [T, k]
+
+    words: what the candidates are; their places unless given  [T, C]
+    """
     missing = max(0, k - scores.shape[1])
     if is_tensor(scores):
         pad = sys.modules["torch"].nn.functional.pad
         best, order = scores.topk(k - missing, -1)
-        chosen = words.gather(-1, order).where(best > -float("inf"), -1)
+        chosen = (order if words is None else words.gather(-1, order)).where(best > -float("inf"), -1)
         return pad(chosen, (0, missing), value=-1), pad(best, (0, missing), value=-float("inf"))
+    if words is None and scores.shape[1] > 8 * k:  # sorting them all would take longer
+        words = np.sort(np.argpartition(scores, scores.shape[1] - k, -1)[:, scores.shape[1] - k :], -1)
+        scores = np.take_along_axis(scores, words, -1)
     ranks = np.argsort(-scores, -1, kind="stable")[:, :k]
     values = np.take_along_axis(scores, ranks, -1)
-    found = np.where(values > -np.inf, np.take_along_axis(words, ranks, -1), -1)
+    found = np.where(values > -np.inf, ranks if words is None else np.take_along_axis(words, ranks, -1), -1)
     if not missing:
         return found, values
     gaps = ((0, 0), (0, missing))
     return np.pad(found, gaps, constant_values=-1), np.pad(values, gaps, constant_values=-np.inf)
+
+
+def doubled(values: Array) -> Array:
+    """In double precision."""
+    return values.double() if is_tensor(values) else values.astype(np.float64, copy=False)
+
+
+def like(values: Array, other: Array) -> Array:
+    """Tensors on the device of another, real numbers in its precision, but at least single; arrays as they are."""
+    if not is_tensor(values):
+        return values
+    if not values.is_floating_point() or not other.is_floating_point():
+        return values.to(other.device)
+    torch = sys.modules["torch"]
+    return values.to(other.device, torch.promote_types(other.dtype, torch.float32))
+
+
+def fetch_few(*values: Array) -> tuple[Array, ...]:
+    """Values of few rows in main memory: to read words takes many small operations, which accelerators start slowly."""
+    return tuple(value.cpu() if is_tensor(value) and len(value) <= FEW_ROWS else value for value in values)

@@ -1,9 +1,23 @@
-"""Output layers: softmax, binary codes and the hybrids of both, behind one protocol."""
+"""Output layers: softmax, binary codes and the hybrids of both, behind one protocol.
 
-from trellex.heads.binary import BinaryHead
-from trellex.heads.build import build_head
-from trellex.heads.head import Cost, Head
-from trellex.heads.hybrid import HybridHead
-from trellex.heads.softmax import SoftmaxHead
+What needs torch is imported when first asked for: the descriptions of heads and the reading of words do not.
+"""
 
-__all__ = ["BinaryHead", "Cost", "Head", "HybridHead", "SoftmaxHead", "build_head"]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trellex.heads.spec import HeadSpec
+
+if TYPE_CHECKING:
+    from trellex.heads.build import Cost, Head, build_head
+
+__all__ = ["Cost", "Head", "HeadSpec", "build_head"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from trellex.heads import build
+
+    return getattr(build, name)

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.arrays import Array, as_array, as_bits, as_count, as_floats, is_inspectable, is_tensor
+from trellex.arrays import FEW_ROWS, Array, as_array, as_bits, as_count, as_floats, is_inspectable, is_tensor
 from trellex.trellis.lattice import MAX_BITS, Lattice, lattice_of
 
 PAPER_GENERATORS = ("1001111", "1101101")
-
-WORTH_FETCHING = 1024  # rows on an accelerator for which the compiled kernels, the way included, are faster
 
 _FLOAT64 = np.dtype(np.float64)
 
@@ -233,7 +231,7 @@ def _generator_tensor(generators: tuple[str, ...], num_bits: int, device: Any) -
     return torch.from_numpy(_generator_matrix(generators, num_bits)).float().to(device)
 
 
-def _algorithms(rows: Array, worth_fetching: int = WORTH_FETCHING) -> ModuleType:
+def _algorithms(rows: Array, worth_fetching: int = FEW_ROWS) -> ModuleType:
     """The compiled kernels for rows in main memory and for few rows elsewhere, torch for the rest.
 
     Imported when first needed: the one needs numba, the other torch.

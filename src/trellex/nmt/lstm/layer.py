@@ -1,4 +1,4 @@
-"""The LSTM of encoder and decoder."""
+"""The recurrent layer of encoder and decoder."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from trellex.nmt.lstm import LSTM
+from trellex.nmt.lstm.layer import LSTM
 
 
 class Encoder(nn.Module):

@@ -1,0 +1,38 @@
+"""From settings to a model: the one place where networks and output layers are put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from trellex.codes import Code
+from trellex.heads import HeadSpec, build_head
+from trellex.nmt.lstm.network import LSTMNetwork
+from trellex.nmt.model import TranslationModel
+from trellex.nmt.network import Network
+from trellex.nmt.settings import LSTMSettings, ModelSettings
+
+NETWORKS: dict[type[ModelSettings], type[Network]] = {LSTMSettings: LSTMNetwork}
+
+
+def build_model(
+    settings: ModelSettings, head: Any, source_size: int, vocab: Any, code: Code | None = None
+) -> TranslationModel:
+    """An untrained model.
+
+    Args:
+        settings: the network
+        head: the output layer, as `build_head` takes it
+        source_size: the number of source words
+        vocab: the number of target words, or their vocabulary with counts
+        code: of a model that was trained, instead of the one that its head would make
+    """
+    spec = HeadSpec.parse(head)
+    target_size = vocab if isinstance(vocab, int) else len(vocab)
+    embedding = nn.Embedding(target_size, settings.embedding_size) if spec.uses_embedding else None
+    described = spec if code is None else spec.with_options(code=code)
+    layer = build_head(described, hidden_size=settings.hidden_size, vocab=vocab, embedding=embedding)
+    layer.spec = spec
+    network = NETWORKS[type(settings)].from_settings(settings, source_size, target_size, embedding)
+    return TranslationModel(network, layer)

@@ -1,0 +1,48 @@
+"""Encoder and decoder together, as models ask for them."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from trellex.nmt.lstm.decoder import Decoder, DecoderState
+from trellex.nmt.lstm.encoder import Encoder
+from trellex.nmt.network import Network
+from trellex.nmt.settings import LSTMSettings
+
+
+class LSTMNetwork(Network):
+    """The network of the paper."""
+
+    settings: LSTMSettings
+
+    def __init__(self, settings: LSTMSettings, encoder: Encoder, decoder: Decoder) -> None:
+        super().__init__()
+        self.settings, self.encoder, self.decoder = settings, encoder, decoder
+
+    @classmethod
+    def from_settings(
+        cls, settings: LSTMSettings, source_size: int, target_size: int, embedding: nn.Embedding | None = None
+    ) -> Self:
+        size, dropout = settings.hidden_size, settings.dropout
+        encoder = Encoder(source_size, settings.embedding_size, size, dropout)
+        embedding = embedding or nn.Embedding(target_size, settings.embedding_size)
+        return cls(settings, encoder, Decoder(embedding, size, 2 * size, dropout, settings.input_feeding))
+
+    @property
+    def embedding(self) -> nn.Embedding:  # type: ignore[override]
+        return self.decoder.embedding
+
+    def forward(self, source: Tensor, lengths: Tensor, words: Tensor) -> Tensor:
+        return self.decoder(words, self.start(source, lengths))[0]
+
+    def start(self, source: Tensor, lengths: Tensor) -> DecoderState:
+        states, summary = self.encoder(source, lengths)
+        mask = torch.arange(source.shape[1], device=source.device) < lengths.to(source.device)[:, None]
+        return self.decoder.start(states, mask, summary)
+
+    def step(self, state: DecoderState, words: Tensor) -> tuple[Tensor, DecoderState]:
+        hidden, state = self.decoder(words[:, None], state)
+        return hidden[:, -1], state

@@ -1,0 +1,51 @@
+"""What every network is: source and target words go in, and what an output layer reads comes out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol, Self
+
+from torch import Tensor, nn
+
+from trellex.nmt.settings import ModelSettings
+
+
+class NetworkState(Protocol):
+    """What a network carries from word to word, a row a sentence."""
+
+    def select(self, rows: Tensor) -> Self:
+        """The same with these rows, in this order, possibly repeated."""
+
+
+class Network(nn.Module, ABC):
+    """An encoder and a decoder.
+
+    Attributes:
+        settings: its sizes
+        embedding: the vectors of target words, which an output layer may share
+    """
+
+    settings: ModelSettings
+    embedding: nn.Embedding
+
+    @classmethod
+    @abstractmethod
+    def from_settings(
+        cls, settings: Any, source_size: int, target_size: int, embedding: nn.Embedding | None = None
+    ) -> Self:
+        """A network of these sizes and vocabularies, on these vectors of target words or on new ones."""
+
+    @abstractmethod
+    def forward(self, source: Tensor, lengths: Tensor, words: Tensor) -> Tensor:
+        """What the output layer reads after each target word, all of which are given.
+
+        source [N, S], lengths [N] on the CPU, words [N, T] -> [N, T, H]
+        """
+
+    @abstractmethod
+    def start(self, source: Tensor, lengths: Tensor) -> Any:
+        """Read source sentences. source [N, S], lengths [N] on the CPU -> the state before the first word"""
+
+    @abstractmethod
+    def step(self, state: Any, words: Tensor) -> tuple[Tensor, Any]:
+        """Read a target word in every row. words [N] -> what the output layer reads [N, H], and the next state"""

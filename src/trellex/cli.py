@@ -194,8 +194,8 @@ def translate(
     with errors_explained():
         import numpy as np
 
+        from trellex.files import atomic_writer
         from trellex.search import SearchSettings
-        from trellex.text.files import atomic_writer
         from trellex.text.lines import read_chunks
         from trellex.translator import load
 
@@ -291,7 +291,8 @@ def score(
     """
     with errors_explained():
         from trellex.evaluation import Calibration
-        from trellex.text.files import atomic_writer, read_pairs
+        from trellex.files import atomic_writer
+        from trellex.text.files import read_pairs
         from trellex.translator import load
 
         for path in (sources, translations):

@@ -89,7 +89,7 @@ def test_sigkill_at_20_random_moments(start, write_recipe, tmp_path):
     assert last.exitcode == 0
     train(write_recipe(whole, head="softmax", dropout=0.3, **settings), end)
     assert_same_end(killed, whole)
-    assert not list(killed.glob("step-*.tmp"))
+    assert not list(killed.glob(".step-*"))
 
 
 @pytest.mark.parametrize("batch", [{}, {"batch_sentences": None, "batch_tokens": 200}])

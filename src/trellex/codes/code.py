@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from trellex.arrays import Array, as_bits, as_count, as_integers, bits_to_number, is_inspectable, number_to_bits
+from trellex.files import atomic_writer
 
 _KINDS: dict[str, type[Code]] = {}
 
@@ -85,16 +85,8 @@ class Code(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the code as JSON. The file appears whole or not at all."""
-        path = Path(path)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8") as file:
-            try:
-                json.dump(self.to_dict(), file)
-                file.close()
-                os.chmod(file.name, 0o666 & ~_umask())
-                os.replace(file.name, path)
-            except BaseException:
-                os.unlink(file.name)
-                raise
+        with atomic_writer(path) as file:
+            json.dump(self.to_dict(), file)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Code) and self.to_dict() == other.to_dict()
@@ -131,9 +123,3 @@ def check_vocab_size(vocab_size: Any, name: str = "vocab_size") -> int:
     if not 2 <= size <= 1 << 62:
         raise ValueError(f"{name}: a code needs at least 2 words, and at most 2^62 fit; got {size}")
     return size
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from trellex.experiment.result import Cell, Result
-from trellex.text.files import atomic_writer
+from trellex.files import atomic_writer
 from trellex.training import checkpoint
 from trellex.training.recipe import Recipe
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from trellex.evaluation.bands import WordBand
 from trellex.evaluation.bit_errors import BitErrors
 from trellex.evaluation.size import Size
-from trellex.text.files import atomic_writer
+from trellex.files import atomic_writer
 
 
 class _Record(BaseModel):

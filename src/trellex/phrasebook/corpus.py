@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
+from trellex.files import atomic_writer
 from trellex.phrasebook.grammar import PATTERNS, sentences
 
 Pair = tuple[str, str]
@@ -71,17 +72,8 @@ def write(folder: Path, train: int = TRAIN, dev: int = DEV, test: int = TEST, se
     folder = Path(folder)
     corpus = splits(train, dev, test, seed)
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {
-        folder / f"{name}.{language}": "".join(f"{pair[side]}\n" for pair in pairs)
-        for name, pairs in corpus.items()
-        for side, language in enumerate(("en", "ja"))
-    }
-    temporaries = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in texts}
-    try:
-        for path, temporary in temporaries.items():
-            temporary.write_bytes(texts[path].encode())
-        for path, temporary in temporaries.items():
-            os.replace(temporary, path)
-    finally:
-        for temporary in temporaries.values():
-            temporary.unlink(missing_ok=True)
+    with ExitStack() as stack:
+        for name, pairs in corpus.items():
+            for side, language in enumerate(("en", "ja")):
+                file = stack.enter_context(atomic_writer(folder / f"{name}.{language}"))
+                file.writelines(f"{pair[side]}\n" for pair in pairs)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from trellex.files import atomic_writer
 from trellex.report.picture import FOLDER, Picture
 from trellex.report.sections import sections
 from trellex.report.study import Study
 from trellex.report.table import Block, Heading
-from trellex.text.files import atomic_writer
 
 TITLE = "Results"
 CSS = """\

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -15,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from trellex.files import atomic_folder
 from trellex.text.manifest import TextSettings
 
 MANIFEST = "trellex.json"
@@ -114,34 +111,14 @@ def verify(folder: Path, manifest: RuntimeManifest) -> None:
             raise ValueError(f"{folder / name}: damaged, its checksum differs; {REMEDY}")
 
 
-@contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
+def new_folder(folder: Path) -> AbstractContextManager[Path]:
     """A folder to fill that takes the place of `folder` at the end of the block, or leaves no trace if that fails.
 
     Only an earlier export with nothing else in it, or an empty folder, is replaced.
     """
-    folder = folder.resolve()
     if folder.exists() and not _is_ours(folder):
         raise ValueError(f"{folder}: is there already and holds other files; choose another folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    token = secrets.token_hex(4)
-    temporary, old = (folder.with_name(f".{folder.name}.{token}.{kind}") for kind in ("new", "old"))
-    temporary.mkdir()
-    try:
-        yield temporary
-        for path in temporary.iterdir():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        if folder.exists():
-            os.replace(folder, old)
-        os.replace(temporary, folder)
-    except BaseException:
-        if old.exists() and not folder.exists():
-            os.replace(old, folder)
-        raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+    return atomic_folder(folder)
 
 
 def _is_ours(folder: Path) -> bool:

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +19,8 @@ from typing import Literal, Self
 
 import numpy as np
 
-from trellex.text.files import AnyPath, atomic_writer, read_lines, read_pairs
+from trellex.files import AnyPath, atomic_folder, atomic_writer
+from trellex.text.files import read_lines, read_pairs
 from trellex.text.manifest import (
     MANIFEST,
     REMEDY,
@@ -106,7 +105,10 @@ def prepare(settings: PrepareSettings, folder: AnyPath, report: Report | None = 
     if manifest is not None:
         report(f"{folder} is up to date", manifest.splits["train"].pairs, manifest.splits["train"].pairs)
         return manifest
-    with _replacement(folder) as draft:
+    strangers = {path.name for path in folder.glob("*")} - {MANIFEST, *corpus_files(("train", "dev", "test"))}
+    if strangers:
+        raise ValueError(f"{folder}: would be replaced, but also holds {sorted(strangers)[0]!r}; move that elsewhere")
+    with atomic_folder(folder) as draft:
         return _build(settings, inputs, draft, report)
 
 
@@ -132,29 +134,6 @@ def _unchanged(folder: Path, settings: PrepareSettings, inputs: dict[str, InputF
     except ValueError:
         return None
     return manifest if manifest.settings == settings and manifest.inputs == inputs else None
-
-
-@contextmanager
-def _replacement(folder: Path) -> Iterator[Path]:
-    """A new folder beside `folder` that takes its place at the end of the block, or is removed if that fails."""
-    strangers = {path.name for path in folder.glob("*")} - {MANIFEST, *corpus_files(("train", "dev", "test"))}
-    if strangers:
-        raise ValueError(f"{folder}: would be replaced, but also holds {sorted(strangers)[0]!r}; move that elsewhere")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    token = secrets.token_hex(4)
-    draft, old = (folder.with_name(f".{folder.name}.{token}.{kind}") for kind in ("tmp", "old"))
-    try:
-        draft.mkdir()
-        yield draft
-        if folder.exists():
-            os.rename(folder, old)
-        os.rename(draft, folder)
-    except BaseException:
-        if old.exists() and not folder.exists():
-            os.rename(old, folder)
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 @dataclass

@@ -1,19 +1,17 @@
-"""Text files: read line by line, plain or compressed, and written whole or not at all."""
+"""Text files: read line by line, plain or compressed."""
 
 from __future__ import annotations
 
 import gzip
 import lzma
 import os
-import secrets
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO, overload
 
-AnyPath = str | os.PathLike[str]
+from trellex.files import AnyPath
 
 
 def read_lines(path: AnyPath) -> Iterator[str]:
@@ -73,39 +71,3 @@ def read_pairs(source: AnyPath, target: AnyPath) -> Iterator[tuple[str, str]]:
             f"{os.fspath(source)} has {source_count} lines but {os.fspath(target)} has {target_count}; "
             "line n of one side must be the translation of line n of the other"
         )
-
-
-@overload
-def atomic_writer(path: AnyPath, mode: Literal["w"] = "w") -> AbstractContextManager[TextIO]: ...
-
-
-@overload
-def atomic_writer(path: AnyPath, mode: Literal["wb"]) -> AbstractContextManager[BinaryIO]: ...
-
-
-@contextmanager
-def atomic_writer(path: AnyPath, mode: Literal["w", "wb"] = "w") -> Iterator[Any]:
-    """A file to write to that takes its place at the end of the block, or leaves no trace if that fails.
-
-    Text is UTF-8 with "\\n" at the end of lines.
-    """
-    path = Path(path).resolve()
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path}: is a folder; give the name of a file")
-    text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
-    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
-        with open(path, mode, **text) as file:  # type: ignore[call-overload]
-            yield file
-        return
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(temporary, mode.replace("w", "x"), **text) as file:  # type: ignore[call-overload]
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

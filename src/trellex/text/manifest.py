@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from trellex.text.files import AnyPath, atomic_writer
+from trellex.files import AnyPath, atomic_writer
 from trellex.text.tokenizers import Detokenizer, Tokenizer, build_detokenizer, build_tokenizer, check_tokenizer
 
 SIDES = ("source", "target")

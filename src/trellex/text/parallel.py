@@ -9,7 +9,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.text.files import atomic_writer, read_lines
+from trellex.files import atomic_writer
+from trellex.text.files import read_lines
 from trellex.text.manifest import REMEDY, Manifest
 
 Ids = NDArray[np.int64]

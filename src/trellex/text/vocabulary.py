@@ -11,7 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.text.files import AnyPath, atomic_writer, read_lines
+from trellex.files import AnyPath, atomic_writer
+from trellex.text.files import read_lines
 
 UNK, BOS, EOS = 0, 1, 2
 MARKERS = ("<unk>", "<s>", "</s>")

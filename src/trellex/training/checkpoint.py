@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from trellex.text.files import atomic_writer
+from trellex.files import atomic_folder, atomic_writer
 
 VERSION = 1
 REMEDY = "use another checkpoint, or remove this one to train on from the one before"
@@ -39,31 +38,16 @@ def save_checkpoint(
     copies: Mapping[str, Path],
     info: Mapping[str, Any],
 ) -> None:
-    """Write named files of tensors, copies of files and `info` into `folder`, unless it is there already.
-
-    The files are written and flushed to a folder beside it, which is then renamed.
-    """
+    """Write named files of tensors, copies of files and `info` into `folder`, unless it is there already."""
     if folder.exists():
         return
-    temporary = folder.with_name(folder.name + ".tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    with writing(folder):
-        try:
-            temporary.mkdir(parents=True)
-            for name, values in tensors.items():
-                contiguous = {key: value.detach().cpu().contiguous() for key, value in values.items()}
-                save_file(contiguous, temporary / f"{name}.safetensors")
-            for name, original in copies.items():
-                shutil.copyfile(original, temporary / name)
-            (temporary / "checkpoint.json").write_text(
-                json.dumps({"version": VERSION, **info}, indent=1), encoding="utf-8"
-            )
-            for path in temporary.iterdir():
-                with path.open("rb") as file:
-                    os.fsync(file.fileno())
-            os.replace(temporary, folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+    with writing(folder), atomic_folder(folder) as new:
+        for name, values in tensors.items():
+            contiguous = {key: value.detach().cpu().contiguous() for key, value in values.items()}
+            save_file(contiguous, new / f"{name}.safetensors")
+        for name, original in copies.items():
+            shutil.copyfile(original, new / name)
+        (new / "checkpoint.json").write_text(json.dumps({"version": VERSION, **info}, indent=1), encoding="utf-8")
 
 
 def load_info(folder: Path) -> dict[str, Any]:
@@ -118,9 +102,9 @@ def best_checkpoint(run: Path) -> Path | None:
 
 
 def remove_old(run: Path, keep: int) -> None:
-    """Delete all checkpoints but the newest `keep` and the best."""
+    """Delete all checkpoints but the newest `keep` and the best, and what killed processes left of others."""
     best = best_checkpoint(run)
-    for folder in checkpoints(run)[:-keep]:
+    for folder in (*checkpoints(run)[:-keep], *run.glob(".step-*")):
         if folder != best:
             shutil.rmtree(folder, ignore_errors=True)
 

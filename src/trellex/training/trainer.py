@@ -16,12 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from trellex.files import atomic_writer
 from trellex.heads import build_head
 from trellex.nmt import TranslationModel
 from trellex.nmt.model import PADDING, target_pair
 from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
-from trellex.text.files import atomic_writer
 from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
 from trellex.training.display import Display

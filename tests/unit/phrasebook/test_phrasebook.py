@@ -179,7 +179,7 @@ def test_a_failed_write_leaves_the_old_files(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(corpus.os, "replace", fail)
+    monkeypatch.setattr("trellex.files.os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
         write(tmp_path, train=6, dev=1, test=1, seed=2)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -318,7 +318,7 @@ class TestExport:
         replace = os.replace
 
         def fail(source, target):
-            if str(source).endswith(".new"):
+            if Path(source).is_dir() and str(source).endswith(".new"):
                 raise OSError("Input/output error")
             replace(source, target)
 

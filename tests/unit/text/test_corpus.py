@@ -234,14 +234,14 @@ class TestAgain:
 
     def test_failed_exchange_brings_the_old_folder_back(self, build, folder, monkeypatch):
         prepare(build(), folder)
-        before, rename = snapshot(folder), os.rename
+        before, replace = snapshot(folder), os.replace
 
         def fail(source, target):
-            if os.fspath(source).endswith(".tmp"):
+            if os.path.isdir(source) and os.fspath(source).endswith(".new"):
                 raise OSError("disk gone")
-            rename(source, target)
+            replace(source, target)
 
-        monkeypatch.setattr(os, "rename", fail)
+        monkeypatch.setattr(os, "replace", fail)
         with pytest.raises(OSError, match="disk gone"):
             prepare(build(max_length=4), folder)
         assert snapshot(folder) == before

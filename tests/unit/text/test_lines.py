@@ -2,12 +2,17 @@
 
 import gzip
 import io
+import lzma
 import os
 
 import pytest
 
-from trellex.text import lines
+from trellex.text import lines, read_lines, read_pairs
 from trellex.text.lines import CHUNK, FIRST_CHUNK, MAX_BYTES, Line, Splitter, read_chunks
+
+TEXT = "ein Hund\n\n犬 \u2028 と\x0c猫\r\nlast without end"
+LINES = ["ein Hund", "", "犬 \u2028 と\x0c猫", "last without end"]
+PACKERS = {"text": bytes, "text.gz": gzip.compress, "text.xz": lzma.compress}
 
 
 def split(data, size=None):
@@ -105,3 +110,63 @@ class TestPipes:
     def test_nothing(self, stdin):
         os.close(stdin)
         assert list(read_chunks([])) == []
+
+
+@pytest.mark.parametrize("name", PACKERS)
+class TestReadLines:
+    def test_only_line_feeds_end_lines(self, tmp_path, name):
+        (tmp_path / name).write_bytes(PACKERS[name](TEXT.encode()))
+        assert list(read_lines(tmp_path / name)) == LINES
+        assert list(read_lines(str(tmp_path / name))) == LINES
+
+    def test_byte_order_mark_is_left_out(self, tmp_path, name):
+        (tmp_path / name).write_bytes(PACKERS[name]("\ufeffa\n\ufeffb\n".encode()))
+        assert list(read_lines(tmp_path / name)) == ["a", "\ufeffb"]
+
+    def test_empty(self, tmp_path, name):
+        (tmp_path / name).write_bytes(PACKERS[name](b""))
+        assert list(read_lines(tmp_path / name)) == []
+
+    def test_invalid_utf8_names_the_line(self, tmp_path, name):
+        (tmp_path / name).write_bytes(PACKERS[name](b"good\nb\xe9d\n"))
+        with pytest.raises(ValueError, match=rf"{name} line 2: not valid UTF-8 at byte 2 .*iconv"):
+            list(read_lines(tmp_path / name))
+
+    def test_missing_file(self, tmp_path, name):
+        with pytest.raises(FileNotFoundError, match=name):
+            list(read_lines(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["text.gz", "text.xz"])
+class TestDamagedArchive:
+    def test_truncated(self, tmp_path, name):
+        packed = PACKERS[name](TEXT.encode() * 100)
+        (tmp_path / name).write_bytes(packed[:-9])
+        with pytest.raises(ValueError, match=rf"{name}: cannot be unpacked .*get it again"):
+            list(read_lines(tmp_path / name))
+
+    def test_flipped_bits(self, tmp_path, name):
+        packed = bytearray(PACKERS[name](TEXT.encode()))
+        packed[len(packed) // 2] ^= 0xFF
+        (tmp_path / name).write_bytes(packed)
+        with pytest.raises(ValueError, match=name):
+            list(read_lines(tmp_path / name))
+
+    def test_not_an_archive(self, tmp_path, name):
+        (tmp_path / name).write_text("plain text\n")
+        with pytest.raises(ValueError, match=rf"{name}: cannot be unpacked"):
+            list(read_lines(tmp_path / name))
+
+
+class TestReadPairs:
+    def test_pairs(self, tmp_path):
+        (tmp_path / "en").write_text("a\nb\n")
+        (tmp_path / "de").write_text("A\nB")
+        assert list(read_pairs(tmp_path / "en", tmp_path / "de")) == [("a", "A"), ("b", "B")]
+
+    @pytest.mark.parametrize(("source", "target"), [(2, 5), (5, 2), (0, 1), (1, 0), (3, 2)])
+    def test_sides_of_different_length(self, tmp_path, source, target):
+        (tmp_path / "en").write_text("x\n" * source)
+        (tmp_path / "de").write_text("x\n" * target)
+        with pytest.raises(ValueError, match=rf"en has {source} lines but .*de has {target}"):
+            list(read_pairs(tmp_path / "en", tmp_path / "de"))

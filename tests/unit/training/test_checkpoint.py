@@ -68,19 +68,17 @@ class TestSave:
         assert (folder / "model.safetensors").read_bytes() == before
         assert load_info(folder)["step"] == 7
 
-    def test_what_a_killed_run_left_is_replaced(self, save, tmp_path):
-        left = tmp_path / "run" / "step-000000007.tmp"
-        left.mkdir(parents=True)
-        (left / "junk").write_text("half")
-        folder = save(7)
-        assert not left.exists()
-        assert not (folder / "junk").exists()
-
-    @pytest.mark.parametrize("place", ["save_file", "shutil.copyfile", "os.fsync", "os.replace", "Path.write_text"])
+    @pytest.mark.parametrize(
+        "place",
+        [
+            *("training.checkpoint.save_file", "training.checkpoint.shutil.copyfile"),
+            *("training.checkpoint.Path.write_text", "files.os.fsync", "files.os.replace"),
+        ],
+    )
     def test_full_disk_leaves_no_trace_and_spares_the_others(self, save, tmp_path, monkeypatch, place):
         first = save(1)
         before = {path.name: path.read_bytes() for path in first.iterdir()}
-        monkeypatch.setattr(f"trellex.training.checkpoint.{place}", full_disk)
+        monkeypatch.setattr(f"trellex.{place}", full_disk)
         with pytest.raises(OSError, match=r"step-000000002: could not be written .*No space left.*; make room"):
             save(2)
         assert [path.name for path in (tmp_path / "run").iterdir()] == ["step-000000001"]
@@ -136,7 +134,7 @@ class TestRun:
     def test_checkpoints_are_in_order_and_nothing_else_counts(self, save, tmp_path):
         for step in (10, 9, 100):
             save(step)
-        (tmp_path / "run" / "step-000000200.tmp").mkdir()
+        (tmp_path / "run" / ".step-000000200.0123abcd.new").mkdir()
         (tmp_path / "run" / "notes").mkdir()
         assert steps(tmp_path / "run") == [9, 10, 100]
         assert checkpoints(tmp_path / "none") == []
@@ -152,6 +150,14 @@ class TestRun:
             mark_best(tmp_path / "run", best)
         remove_old(tmp_path / "run", keep)
         assert steps(tmp_path / "run") == kept
+
+    def test_what_a_killed_run_left_is_removed(self, save, tmp_path):
+        run, left = tmp_path / "run", tmp_path / "run" / ".step-000000002.0123abcd.new"
+        left.mkdir(parents=True)
+        (left / "model.safetensors").write_text("half")
+        save(1)
+        remove_old(run, 2)
+        assert [path.name for path in run.iterdir()] == ["step-000000001"]
 
     def test_model_folder_is_the_best_or_the_newest_or_the_folder_itself(self, save, tmp_path):
         run = tmp_path / "run"
@@ -177,7 +183,7 @@ class TestRun:
     def test_full_disk_spares_the_mark(self, save, tmp_path, monkeypatch):
         save(1)
         mark_best(tmp_path / "run", 1)
-        monkeypatch.setattr("trellex.text.files.os.fsync", full_disk)
+        monkeypatch.setattr("trellex.files.os.fsync", full_disk)
         with pytest.raises(OSError, match=r"best.json: could not be written"):
             mark_best(tmp_path / "run", 2)
         assert json.loads((tmp_path / "run" / "best.json").read_text()) == {"step": 1}

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from trellex.heads import Head
-from trellex.text.files import read_pairs
+from trellex.text.lines import read_pairs
 from trellex.translator import load
 
 STATES = 64  # hidden states enumerated at a time

@@ -292,7 +292,7 @@ def score(
     with errors_explained():
         from trellex.evaluation import Calibration
         from trellex.files import atomic_writer
-        from trellex.text.files import read_pairs
+        from trellex.text.lines import read_pairs
         from trellex.translator import load
 
         for path in (sources, translations):
@@ -354,7 +354,7 @@ def evaluate(
     with errors_explained():
         from trellex.evaluation import text_bleu, token_bleu
         from trellex.evaluation.bootstrap import paired_bootstrap, sentence_statistics
-        from trellex.text.files import read_lines, read_pairs
+        from trellex.text.lines import read_lines, read_pairs
         from trellex.text.tokenizers import build_tokenizer
 
         pairs = list(read_pairs(hypotheses, references))

@@ -2,7 +2,7 @@
 
 from trellex.text.batches import batches, pad
 from trellex.text.corpus import Corpus, Manifest, ParallelIds, PrepareSettings, prepare
-from trellex.text.files import read_lines, read_pairs
+from trellex.text.lines import read_lines, read_pairs
 from trellex.text.tokenizers import Tokenizer, build_tokenizer
 from trellex.text.vocabulary import BOS, EOS, UNK, Vocabulary
 

@@ -20,7 +20,7 @@ from typing import Literal, Self
 import numpy as np
 
 from trellex.files import AnyPath, atomic_folder, atomic_writer
-from trellex.text.files import read_lines, read_pairs
+from trellex.text.lines import ANY_LENGTH, read_lines, read_pairs
 from trellex.text.manifest import (
     MANIFEST,
     REMEDY,
@@ -241,7 +241,7 @@ def _number(draft: Path, split: str, side: str, vocabulary: Vocabulary, tally: _
     spool, stage = draft / f"{split}.{side}.tokens.txt", f"numbering {split} {side}"
 
     def sentences() -> Iterator[Ids]:
-        for done, line in enumerate(read_lines(spool)):
+        for done, line in enumerate(read_lines(spool, ANY_LENGTH)):
             if done % REPORT_EVERY == 0:
                 report(stage, done, tally.pairs)
             yield vocabulary.ids(line.split())

@@ -1,20 +1,25 @@
-"""Lines of text as they come: what is no text is told apart, and nothing waits for more than is there."""
+"""Lines of text: read from files and pipes in bounded memory, and what is no text is told apart."""
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import os
 import re
 import select
+import sys
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from trellex.text.files import open_binary, unpacking
+from trellex.files import AnyPath
 
 STDIN = 0  # its file descriptor
 FIRST_CHUNK, CHUNK = 64, 2048  # lines: few, for an early first answer; then enough to sort by length
 MAX_BYTES = 1 << 20  # of a line
+ANY_LENGTH = sys.maxsize  # for files of our own, where tokens may take more room than the text did
 READ_BYTES = 1 << 16
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # all but the tab
 
@@ -33,6 +38,39 @@ class Line(NamedTuple):
     problem: str | None = None
 
 
+def read_lines(path: AnyPath, max_bytes: int = MAX_BYTES) -> Iterator[str]:
+    """The lines of a UTF-8 file, `.gz` and `.xz` unpacked on the way, few in memory at a time.
+
+    Only "\\n" ends a line; a "\\r" before it and a byte order mark at the start of the file are left out. Raises
+    ValueError that names file and line if that is no UTF-8 or longer than `max_bytes`.
+    """
+    for number, line in enumerate(_raw_lines(Path(path), max_bytes), start=1):
+        try:
+            text = _decoded(line, number, max_bytes)
+        except ValueError as error:
+            raise ValueError(f"{path} line {number}: {error}") from error
+        yield text
+
+
+def read_pairs(source: AnyPath, target: AnyPath) -> Iterator[tuple[str, str]]:
+    """Line n of the one file with line n of the other. Raises ValueError if one has more lines."""
+    source_lines, target_lines = read_lines(source), read_lines(target)
+    pairs = 0
+    while True:
+        source_line, target_line = next(source_lines, None), next(target_lines, None)
+        if source_line is None or target_line is None:
+            break
+        yield source_line, target_line
+        pairs += 1
+    source_count = pairs + (source_line is not None) + sum(1 for _ in source_lines)
+    target_count = pairs + (target_line is not None) + sum(1 for _ in target_lines)
+    if source_count != target_count:
+        raise ValueError(
+            f"{os.fspath(source)} has {source_count} lines but {os.fspath(target)} has {target_count}; "
+            "line n of one side must be the translation of line n of the other"
+        )
+
+
 def read_chunks(paths: Sequence[Path], eager: bool = True) -> Iterator[list[Line]]:
     """The lines of files in turn, `.gz` and `.xz` unpacked, or of stdin if there are none, some at a time.
 
@@ -40,9 +78,10 @@ def read_chunks(paths: Sequence[Path], eager: bool = True) -> Iterator[list[Line
     """
     if not paths:
         splitter = Splitter(lambda size: os.read(STDIN, size))
-        yield from _chunks(splitter.lines("line"), lambda: not eager or splitter.has_line() or _is_readable(STDIN))
+        lines = _checked(splitter.lines(), "line")
+        yield from _chunks(lines, lambda: not eager or splitter.has_line() or _is_readable(STDIN))
         return
-    yield from _chunks((line for path in paths for line in _lines_of(path)), lambda: True)
+    yield from _chunks((line for path in paths for line in _checked(_raw_lines(path), f"{path} line")), lambda: True)
 
 
 class Splitter:
@@ -50,41 +89,33 @@ class Splitter:
 
     Args:
         read: gives at most so many bytes, and none at the end
+        max_bytes: a longer line is cut, somewhere behind that
     """
 
-    def __init__(self, read: Callable[[int], bytes]) -> None:
+    def __init__(self, read: Callable[[int], bytes], max_bytes: int = MAX_BYTES) -> None:
         self._read = read
+        self._max_bytes = max_bytes
         self._lines: deque[bytes] = deque()
-        self._rest = bytearray()
 
     def has_line(self) -> bool:
         """Whether a line is there without reading on."""
         return bool(self._lines)
 
-    def lines(self, place: str) -> Iterator[Line]:
-        """All lines, each with the place and its number."""
-        number = 0
-        while self._lines or self._read_on():
-            number += 1
-            yield _checked(self._lines.popleft(), f"{place} {number}", number == 1)
-
-    def _read_on(self) -> bool:
-        """Read at least one line, unless there is none. Of a line beyond all measure only the beginning is kept."""
-        while not self._lines:
-            data = self._read(READ_BYTES)
-            if not data:
-                if self._rest:
-                    self._lines.append(bytes(self._rest))
-                    self._rest.clear()
-                break
+    def lines(self) -> Iterator[bytes]:
+        """All lines, without their ends."""
+        rest = bytearray()  # of a line whose end was not read yet
+        while data := self._read(READ_BYTES):
             *whole, last = data.split(b"\n")
             if whole:
-                self._lines.append(bytes(self._rest) + whole[0])
+                self._lines.append(bytes(rest) + whole[0])
                 self._lines.extend(whole[1:])
-                self._rest.clear()
-            self._rest += last
-            del self._rest[MAX_BYTES + 1 :]
-        return bool(self._lines)
+                rest.clear()
+            rest += last
+            del rest[self._max_bytes + 1 :]
+            while self._lines:
+                yield self._lines.popleft()
+        if rest:
+            yield bytes(rest)
 
 
 def _chunks(lines: Iterator[Line], is_more: Callable[[], bool]) -> Iterator[list[Line]]:
@@ -107,22 +138,43 @@ def _is_readable(descriptor: int) -> bool:
         return True
 
 
-def _lines_of(path: Path) -> Iterator[Line]:
-    with unpacking(path), open_binary(path) as file:
-        yield from Splitter(file.read).lines(f"{path} line")
+def _raw_lines(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[bytes]:
+    """The lines of a file, unpacked if its name ends in `.gz` or `.xz`."""
+    unpackers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+    try:
+        with unpackers.get(path.suffix, open)(path, "rb") as file:
+            yield from Splitter(file.read, max_bytes).lines()
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise ValueError(
+            f"{path}: cannot be unpacked to its end ({error}); the file is truncated or damaged, "
+            "get it again, or rename it if it is not compressed"
+        ) from error
 
 
-def _checked(line: bytes, place: str, is_first: bool) -> Line:
-    """A "\\r" at the end and a byte order mark at the start of the first line are left out."""
-    if len(line) > MAX_BYTES:
-        return Line("", place, f"has more than {MAX_BYTES:,} bytes; split it into sentences")
+def _checked(lines: Iterator[bytes], place: str) -> Iterator[Line]:
+    """Lines with their numbers; what cannot be read or has control characters is a problem."""
+    for number, line in enumerate(lines, start=1):
+        where = f"{place} {number}"
+        try:
+            text = _decoded(line, number, MAX_BYTES)
+        except ValueError as error:
+            yield Line("", where, str(error))
+            continue
+        control = _CONTROL.search(text)
+        if control:
+            name, place_in_line = f"U+{ord(control[0]):04X}", control.start() + 1
+            yield Line("", where, f"holds the control character {name} at character {place_in_line}; remove it")
+        else:
+            yield Line(text, where)
+
+
+def _decoded(line: bytes, number: int, max_bytes: int) -> str:
+    """The text of a line, the first of which is number 1. Raises ValueError that tells why there is none."""
+    if len(line) > max_bytes:
+        raise ValueError(f"has more than {max_bytes:,} bytes; split it into sentences")
     try:
         text = line.removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
-        return Line("", place, f"not valid UTF-8 at byte {error.start + 1}; convert it, e.g. with `iconv -t UTF-8`")
-    text = text.removeprefix("\ufeff") if is_first else text
-    control = _CONTROL.search(text)
-    if control:
-        name = f"U+{ord(control[0]):04X}"
-        return Line("", place, f"holds the control character {name} at character {control.start() + 1}; remove it")
-    return Line(text, place)
+        problem = f"not valid UTF-8 at byte {error.start + 1} of the line; convert it, e.g. with `iconv -t UTF-8`"
+        raise ValueError(problem) from error
+    return text.removeprefix("\ufeff") if number == 1 else text

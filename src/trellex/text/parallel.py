@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.files import atomic_writer
-from trellex.text.files import read_lines
+from trellex.text.lines import ANY_LENGTH, read_lines
 from trellex.text.manifest import REMEDY, Manifest
 
 Ids = NDArray[np.int64]
@@ -141,7 +141,7 @@ def _map_array(path: Path, dtype: str, length: int) -> NDArray[Any]:
 
 def _read_text(path: Path, pairs: int) -> list[str]:
     try:
-        lines = list(read_lines(path))
+        lines = list(read_lines(path, ANY_LENGTH))
     except (OSError, ValueError) as error:
         raise ValueError(f"{path}: cannot be read ({error}); {REMEDY}") from error
     if len(lines) != pairs:

@@ -1,14 +1,15 @@
-"""Lines as they come: of files, of pipes, and what is no text among them."""
+"""Lines of files and pipes, in bounded memory, and what is no text among them."""
 
 import gzip
 import io
 import lzma
 import os
+import tracemalloc
 
 import pytest
 
 from trellex.text import lines, read_lines, read_pairs
-from trellex.text.lines import CHUNK, FIRST_CHUNK, MAX_BYTES, Line, Splitter, read_chunks
+from trellex.text.lines import ANY_LENGTH, CHUNK, FIRST_CHUNK, MAX_BYTES, Line, Splitter, read_chunks
 
 TEXT = "ein Hund\n\n犬 \u2028 と\x0c猫\r\nlast without end"
 LINES = ["ein Hund", "", "犬 \u2028 と\x0c猫", "last without end"]
@@ -18,11 +19,18 @@ PACKERS = {"text": bytes, "text.gz": gzip.compress, "text.xz": lzma.compress}
 def split(data, size=None):
     """The lines of bytes that are read `size` at a time."""
     file = io.BytesIO(data)
-    return list(Splitter(lambda most: file.read(size or most)).lines("line"))
+    return list(Splitter(lambda most: file.read(size or most)).lines())
 
 
-def texts(data, size=None):
-    return [line.text for line in split(data, size)]
+@pytest.fixture
+def check(tmp_path):
+    """The lines of a file with these bytes, and what is wrong with them."""
+
+    def check(data):
+        (tmp_path / "file").write_bytes(data)
+        return [line for chunk in read_chunks([tmp_path / "file"]) for line in chunk]
+
+    return check
 
 
 @pytest.fixture
@@ -38,42 +46,41 @@ class TestSplitter:
     @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
     def test_only_newlines_end_lines(self, size):
         data = "eins\nzwei drei\r\n\n\u2028ü\nlast".encode()
-        assert texts(data, size) == ["eins", "zwei drei", "", "\u2028ü", "last"]
+        assert split(data, size) == [b"eins", b"zwei drei\r", b"", "\u2028ü".encode(), b"last"]
 
-    @pytest.mark.parametrize(("data", "expected"), [(b"", []), (b"\n", [""]), (b"a", ["a"]), (b"a\n", ["a"])])
+    @pytest.mark.parametrize(("data", "expected"), [(b"", []), (b"\n", [b""]), (b"a", [b"a"]), (b"a\n", [b"a"])])
     def test_ends(self, data, expected):
-        assert texts(data) == expected
+        assert split(data) == expected
 
-    def test_a_byte_order_mark_is_left_out_at_the_start_alone(self):
-        assert texts(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n") == ["a", "\ufeffb"]
-
-    def test_places_are_numbered_from_1(self):
-        assert [line.place for line in split(b"a\nb\n")] == ["line 1", "line 2"]
+    @pytest.mark.parametrize("size", [None, 1000])
+    @pytest.mark.parametrize("end", [b"", b"\nrest\n"])
+    def test_a_line_beyond_all_measure_is_not_kept(self, size, end):
+        first, *rest = split(b"x" * (3 * MAX_BYTES) + end, size)
+        assert MAX_BYTES < len(first) <= MAX_BYTES + lines.READ_BYTES
+        assert rest == ([b"rest"] if end else [])
 
 
 class TestProblems:
-    def test_bytes_that_are_no_text(self):
-        good, bad, rest = split(b"good\ncaf\xe9\nrest\n")
-        assert (good.problem, rest) == (None, Line("rest", "line 3"))
+    def test_bytes_that_are_no_text(self, check, tmp_path):
+        good, bad, rest = check(b"good\ncaf\xe9\nrest\n")
+        assert (good.problem, rest) == (None, Line("rest", f"{tmp_path / 'file'} line 3"))
         assert bad.text == ""
         assert "not valid UTF-8 at byte 4" in bad.problem
         assert "iconv" in bad.problem
 
     @pytest.mark.parametrize("character", ["\x00", "\x07", "\x0b", "\x1b", "\x7f", "\x85", "\x9f", "\r"])
-    def test_control_characters(self, character):
-        (line,) = split(f"ab{character}c\n".encode())
+    def test_control_characters(self, check, character):
+        (line,) = check(f"ab{character}c\n".encode())
         assert line.text == ""
         assert f"U+{ord(character):04X} at character 3; remove it" in line.problem
 
-    def test_tabs_and_separators_are_text(self):
-        assert split("a\tb\u2029\u00a0\n".encode())[0].problem is None
+    def test_tabs_separators_and_ends_are_text(self, check):
+        assert [line.problem for line in check("\ufeffa\tb\u2029\u00a0\r\n\n".encode())] == [None, None]
 
-    @pytest.mark.parametrize("size", [None, 1000])
-    def test_a_line_beyond_all_measure_is_not_kept(self, size):
-        first, rest = split(b"x" * (3 * MAX_BYTES) + b"\nrest\n", size)
+    def test_a_line_beyond_all_measure(self, check):
+        first, second, rest = check(b"x" * (MAX_BYTES + 1) + b"\n" + b"x" * MAX_BYTES + b"\nrest\n")
         assert "1,048,576 bytes; split it" in first.problem
-        assert rest.text == "rest"
-        assert split(b"x" * MAX_BYTES + b"\n")[0].problem is None
+        assert (second.problem, len(second.text), rest.text) == (None, MAX_BYTES, "rest")
 
 
 class TestFiles:
@@ -131,6 +138,19 @@ class TestReadLines:
         (tmp_path / name).write_bytes(PACKERS[name](b"good\nb\xe9d\n"))
         with pytest.raises(ValueError, match=rf"{name} line 2: not valid UTF-8 at byte 2 .*iconv"):
             list(read_lines(tmp_path / name))
+
+    def test_a_line_beyond_all_measure_is_named_and_not_kept(self, tmp_path, name):
+        data = b"good\n" + b"x" * (24 * MAX_BYTES)
+        (tmp_path / name).write_bytes(PACKERS[name](data))
+        lines = read_lines(tmp_path / name)
+        assert next(lines) == "good"
+        tracemalloc.start()
+        with pytest.raises(ValueError, match=rf"{name} line 2: has more than 1,048,576 bytes; split it"):
+            next(lines)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 6 * MAX_BYTES
+        assert list(map(len, read_lines(tmp_path / name, ANY_LENGTH))) == [4, 24 * MAX_BYTES]
 
     def test_missing_file(self, tmp_path, name):
         with pytest.raises(FileNotFoundError, match=name):

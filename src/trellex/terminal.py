@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from trellex.records import problems
+
 stderr = Console(stderr=True)
 
 
@@ -30,7 +32,7 @@ def errors_explained() -> Iterator[None]:
             complain(f"{error}; pip install 'trellex[train,ja]' brings all that Trellex may need")
             raise typer.Exit(1) from error
         except (ValueError, OSError, ImportError, FloatingPointError) as error:
-            complain(_problems(error) if isinstance(error, ValidationError) else str(error))
+            complain("; ".join(problems(error)) if isinstance(error, ValidationError) else str(error))
             raise typer.Exit(1) from error
 
 
@@ -52,11 +54,6 @@ def _ended_by_signals() -> Iterator[None]:
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
-
-
-def _problems(error: ValidationError) -> str:
-    """What pydantic found wrong with options, without the names of its types."""
-    return "; ".join(": ".join(filter(None, (".".join(map(str, x["loc"])), x["msg"]))) for x in error.errors())
 
 
 def show(result: dict[str, Any], as_json: bool) -> None:

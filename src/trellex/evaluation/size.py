@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from trellex.records import Record
 
 
-class Size(BaseModel):
+class Size(Record):
     """What a model holds."""
-
-    model_config = ConfigDict(extra="forbid")
 
     vocabulary: int
     bits: int | None  # B, or B' with error correction; none: softmax

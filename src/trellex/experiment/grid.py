@@ -8,22 +8,21 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from trellex.experiment.job import Job
 from trellex.experiment.result import Cell
+from trellex.records import Record
 from trellex.text.corpus import Corpus
-from trellex.training.recipe import Recipe, TrainingSettings, load_recipe, read_yaml, validate
+from trellex.training.recipe import Recipe, TrainingSettings, load_recipe, read_yaml
 from trellex.training.trainer import build_model
 
 Head = str | dict[str, Any]
 Seed = Annotated[int, Field(ge=0)]
 
 
-class Block(BaseModel):
+class Block(Record):
     """Every output layer with every seed on every prepared folder."""
-
-    model_config = ConfigDict(extra="forbid")
 
     corpus: str = Field(min_length=1, description="the corpus as tables call it")
     stands_for: str | None = Field(None, description="the paper's corpus whose place it takes")
@@ -36,14 +35,12 @@ class Block(BaseModel):
     def load_recipe(self, where: str = "training") -> Recipe:
         """The recipe with the block's settings. Raises ValueError that begins with where if those are no settings."""
         recipe = load_recipe(self.recipe)
-        training = validate(TrainingSettings, recipe.training.model_dump() | self.training, where)
+        training = TrainingSettings.checked(recipe.training.model_dump() | self.training, where)
         return recipe.model_copy(update={"training": training})
 
 
-class Grid(BaseModel):
+class Grid(Record):
     """The trainings of an experiment and where their files go. Folders are relative to where the command runs."""
-
-    model_config = ConfigDict(extra="forbid")
 
     runs: Path = Field(description="the folder for checkpoints and logs")
     results: Path = Field(description="the folder for results, a file a cell")
@@ -53,7 +50,7 @@ class Grid(BaseModel):
     @classmethod
     def load(cls, path: Path) -> Grid:
         """Raises ValueError that names the file and the key if it is no grid."""
-        return validate(cls, read_yaml(path, "grid"), path)
+        return cls.checked(read_yaml(path, "grid"), path)
 
     def jobs(self) -> list[Job]:
         """All cells in the order of the grid. Raises ValueError if any of them could not be trained on any machine."""

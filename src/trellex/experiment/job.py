@@ -7,20 +7,18 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from trellex.experiment.result import Cell, Result
-from trellex.files import atomic_writer
+from trellex.records import Record
 from trellex.training import checkpoint
 from trellex.training.recipe import Recipe
 
 WITHOUT_EFFECT = ("device", "threads", "save_every", "keep_checkpoints")  # on what is learnt
 
 
-class Job(BaseModel):
+class Job(Record):
     """What a process that trains, scores or times a cell must know."""
-
-    model_config = ConfigDict(extra="forbid")
 
     cell: Cell
     recipe: Recipe
@@ -82,8 +80,7 @@ class Job(BaseModel):
     def save(self) -> Path:
         """Write it to the folder of the run; returns the file."""
         self.run.mkdir(parents=True, exist_ok=True)
-        with atomic_writer(self._path()) as file:
-            file.write(self.model_dump_json(indent=1) + "\n")
+        self.save_json(self._path(), indent=1)
         return self._path()
 
     @classmethod

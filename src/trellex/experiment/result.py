@@ -5,19 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from trellex.evaluation.bands import WordBand
 from trellex.evaluation.bit_errors import BitErrors
 from trellex.evaluation.size import Size
-from trellex.files import atomic_writer
+from trellex.records import Record
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Cell(_Record):
+class Cell(Record):
     """One training of a grid."""
 
     corpus: str  # as it is called in tables, such as KFTT
@@ -53,7 +49,7 @@ class Cell(_Record):
         return slug(f"{self.corpus} {self.direction} {self.method} seed {self.seed}")
 
 
-class Evaluation(_Record):
+class Evaluation(Record):
     """Token BLEU by greedy search after a number of steps."""
 
     step: int
@@ -61,14 +57,14 @@ class Evaluation(_Record):
     test: float
 
 
-class Loss(_Record):
+class Loss(Record):
     """The mean training loss of the steps up to this one."""
 
     step: int
     loss: float
 
 
-class Score(_Record):
+class Score(Record):
     """How the test set was translated by one way of searching with the best checkpoint."""
 
     token_bleu: float
@@ -77,7 +73,7 @@ class Score(_Record):
     sentences: list[list[int]]  # of each: tokens of translation and reference, right and all 1- to 4-grams
 
 
-class Training(_Record):
+class Training(Record):
     """How training went."""
 
     steps: int
@@ -90,7 +86,7 @@ class Training(_Record):
     device: str
 
 
-class Timing(_Record):
+class Timing(Record):
     """Measured after all trainings, while nothing else ran, in milliseconds.
 
     That of a training step is the median over steps on one batch. That of a sentence is the mean over sentences, each
@@ -108,7 +104,7 @@ class Timing(_Record):
     cpu: str
 
 
-class Result(_Record):
+class Result(Record):
     """The file of a cell."""
 
     format: Literal["trellex-result"] = "trellex-result"
@@ -132,17 +128,11 @@ class Result(_Record):
     @classmethod
     def load(cls, path: Path) -> Result:
         """Raises ValueError that names the file if it is no result."""
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except ValidationError as error:
-            first = error.errors()[0]
-            what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
-            raise ValueError(f"{path}: not the result of an experiment ({what}); run the experiment again") from error
+        return cls.load_json(path, "the result of an experiment", "run the experiment again")
 
     def save(self, path: Path) -> None:
         """Write the file, whole or not at all."""
-        with atomic_writer(path) as file:
-            file.write(self.model_dump_json() + "\n")
+        self.save_json(path)
 
 
 def slug(text: str) -> str:

@@ -9,19 +9,18 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from trellex.files import atomic_folder
+from trellex.records import Record
 from trellex.text.manifest import TextSettings
 
 MANIFEST = "trellex.json"
 REMEDY = "export the model again"
 
 
-class HeadFacts(BaseModel):
+class HeadFacts(Record):
     """What the runtime must know of the output layer."""
-
-    model_config = ConfigDict(extra="forbid")
 
     spec: str | dict[str, Any]  # as in the recipe, for people
     vocab_size: int = Field(ge=2)
@@ -44,10 +43,8 @@ class HeadFacts(BaseModel):
         return self
 
 
-class RuntimeManifest(BaseModel):
+class RuntimeManifest(Record):
     """The file that makes a folder an exported model."""
-
-    model_config = ConfigDict(extra="forbid")
 
     format: Literal["trellex-runtime"] = "trellex-runtime"
     version: Literal[3] = 3
@@ -56,18 +53,13 @@ class RuntimeManifest(BaseModel):
     head: HeadFacts
     input_feeding: bool
     hidden_size: int = Field(ge=1)
-    files: dict[str, tuple[int, str]] = {}  # bytes and SHA-256 of every other file
+    files: dict[str, tuple[int, str]] = Field({})  # bytes and SHA-256 of every other file
 
     @classmethod
     def load(cls, folder: Path) -> RuntimeManifest:
         """Read it, and check that every file is there and whole. Raises ValueError that names what is not."""
         path = folder / MANIFEST
-        try:
-            manifest = cls.model_validate_json(path.read_bytes())
-        except ValidationError as error:
-            first = error.errors()[0]
-            what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
-            raise ValueError(f"{path}: not the manifest of an exported model ({what}); {REMEDY}") from error
+        manifest = cls.load_json(path, "the manifest of an exported model", REMEDY)
         missing = manifest.expected_files() - set(manifest.files)
         if missing:
             raise ValueError(f"{path}: does not list {', '.join(sorted(missing))}; {REMEDY}")
@@ -128,7 +120,7 @@ def _is_ours(folder: Path) -> bool:
         return True
     try:
         manifest = RuntimeManifest.model_validate_json((folder / MANIFEST).read_bytes())
-    except (OSError, ValidationError):
+    except (OSError, ValueError):
         return False
     return names <= {MANIFEST, *manifest.files}
 
@@ -136,8 +128,7 @@ def _is_ours(folder: Path) -> bool:
 def seal(folder: Path, manifest: RuntimeManifest) -> None:
     """Write the manifest with the size and checksum of every file in the folder."""
     files = {path.name: (path.stat().st_size, _sha256(path)) for path in sorted(folder.iterdir())}
-    sealed = manifest.model_copy(update={"files": files})
-    (folder / MANIFEST).write_text(sealed.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    manifest.model_copy(update={"files": files}).save_json(folder / MANIFEST, indent=1)
 
 
 def _sha256(path: Path) -> str:

@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from trellex.files import AnyPath, atomic_writer
+from trellex.files import AnyPath
+from trellex.records import Record
 from trellex.text.tokenizers import Detokenizer, Tokenizer, build_detokenizer, build_tokenizer, check_tokenizer
 
 SIDES = ("source", "target")
@@ -19,11 +20,7 @@ REMEDY = "run `trellex prepare` again"
 VocabularySize = Annotated[int, Field(ge=4)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TextSettings(_Record):
+class TextSettings(Record, frozen=True):
     """How text is cut into tokens."""
 
     source_language: str = Field(description="language to translate from, two letters, such as en")
@@ -88,14 +85,14 @@ class PrepareSettings(TextSettings):
         return ("train", "dev") if self.test_source is None else ("train", "dev", "test")
 
 
-class InputFile(_Record):
+class InputFile(Record, frozen=True):
     """A file that went into the corpus."""
 
     size: int = Field(ge=0)  # bytes
     sha256: str
 
 
-class SideFacts(_Record):
+class SideFacts(Record, frozen=True):
     """One side of a split."""
 
     tokens: int = Field(ge=0)
@@ -103,7 +100,7 @@ class SideFacts(_Record):
     unknown_rate: float = Field(ge=0, le=1)
 
 
-class SplitFacts(_Record):
+class SplitFacts(Record, frozen=True):
     """A split: training pairs outside the limits of length are dropped, of dev and test none is."""
 
     pairs: int = Field(ge=1)
@@ -113,7 +110,7 @@ class SplitFacts(_Record):
     target: SideFacts
 
 
-class Manifest(_Record):
+class Manifest(Record, frozen=True):
     """The file `manifest.json` of a prepared corpus."""
 
     version: Literal[1] = 1
@@ -140,21 +137,12 @@ class Manifest(_Record):
 
     def save(self, folder: AnyPath) -> None:
         """Write it into the folder of the corpus."""
-        with atomic_writer(Path(folder) / MANIFEST) as file:
-            file.write(self.model_dump_json(indent=2) + "\n")
+        self.save_json(Path(folder) / MANIFEST, indent=2)
 
     @classmethod
     def load(cls, folder: AnyPath) -> Self:
         """Read it from the folder of a corpus. Raises ValueError that names the file if there is none, or another."""
-        path = Path(folder) / MANIFEST
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except OSError as error:
-            raise ValueError(f"{path}: not there ({error.strerror}); this is no prepared corpus, {REMEDY}") from error
-        except ValidationError as error:
-            first = error.errors()[0]
-            what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
-            raise ValueError(f"{path}: not a manifest of this version ({what}); {REMEDY}") from error
+        return cls.load_json(Path(folder) / MANIFEST, "the manifest of a prepared corpus", REMEDY)
 
 
 def corpus_files(splits: tuple[str, ...]) -> list[str]:

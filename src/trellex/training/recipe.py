@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from trellex.nmt.model import ModelSettings
+from trellex.records import Record
 
-Settings = TypeVar("Settings", bound=BaseModel)
 
-
-class TrainingSettings(BaseModel):
+class TrainingSettings(Record):
     """How to train. The defaults are the paper's, as far as it tells."""
-
-    model_config = ConfigDict(extra="forbid")
 
     seed: int = Field(1, ge=0, description="everything random follows from this number")
     batch_sentences: int | None = Field(64, ge=1, description="sentences in a batch; or null and batch_tokens")
@@ -42,10 +38,8 @@ class TrainingSettings(BaseModel):
         return self
 
 
-class Recipe(BaseModel):
+class Recipe(Record):
     """A training run: the data, the network, the output layer and how to train."""
-
-    model_config = ConfigDict(extra="forbid")
 
     data: Path = Field(description="a folder made by `trellex prepare`")
     output: Path = Field(description="the folder for checkpoints and metrics")
@@ -73,7 +67,7 @@ def load_recipe(
     if isinstance(training, dict):
         data["training"] = training | _given(seed=seed, max_steps=max_steps)
     data |= _given(head=_head(head), output=output)
-    return validate(Recipe, data, path)
+    return Recipe.checked(data, path)
 
 
 def read_yaml(path: Path, kind: str) -> dict[str, Any]:
@@ -87,14 +81,6 @@ def read_yaml(path: Path, kind: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError(f"{path}: expected keys and values, got {type(data).__name__}")
     return data
-
-
-def validate(model: type[Settings], data: dict[str, Any], where: Path | str) -> Settings:
-    """What was read from a file, or a part of one, checked. Raises ValueError that names that and its keys."""
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        raise ValueError(f"{where}: " + "; ".join(_explain(model, problem) for problem in error.errors())) from None
 
 
 def _head(text: str | None) -> Any:
@@ -113,22 +99,3 @@ def _head(text: str | None) -> Any:
 
 def _given(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
-
-
-def _explain(model: type[BaseModel], problem: Any) -> str:
-    """One problem that pydantic found, with the nearest valid key where a key is unknown."""
-    *parents, key = problem["loc"] or ("recipe",)
-    name = ".".join(map(str, problem["loc"]))
-    if problem["type"] != "extra_forbidden":
-        return f"{name}: {problem['msg']}"
-    for parent in (name for name in parents if isinstance(name, str)):  # not the places in lists
-        annotation = model.model_fields[parent].annotation
-        model = next(
-            kind
-            for kind in (annotation, *get_args(annotation))
-            if isinstance(kind, type) and issubclass(kind, BaseModel)
-        )
-    nearest = difflib.get_close_matches(str(key), model.model_fields, 1, cutoff=0.4)
-    return f"{name}: unknown key; " + (
-        f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(model.model_fields)}"
-    )

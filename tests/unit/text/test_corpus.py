@@ -329,13 +329,17 @@ class TestPrepareErrors:
 
 class TestOpenErrors:
     def test_no_folder(self, tmp_path):
-        with pytest.raises(ValueError, match="nowhere.manifest.json: not there .*run `trellex prepare` again"):
+        with pytest.raises(
+            ValueError, match="nowhere.manifest.json: not the manifest .*No such file.*`trellex prepare`"
+        ):
             Corpus.open(tmp_path / "nowhere")
 
     @pytest.mark.parametrize("text", ["", "[]", '{"version": 7}', "\udcff"])
     def test_foreign_manifest(self, tmp_path, text):
         (tmp_path / "manifest.json").write_bytes(text.encode(errors="surrogateescape"))
-        with pytest.raises(ValueError, match="manifest.json: not a manifest .*run `trellex prepare` again"):
+        with pytest.raises(
+            ValueError, match="manifest.json: not the manifest of a prepared corpus .*`trellex prepare`"
+        ):
             Corpus.open(tmp_path)
 
     def test_every_file_missing_or_truncated(self, build, folder):

@@ -1,0 +1,63 @@
+"""Records: settings and facts that are checked when they are read, and what users read if they are wrong."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from trellex.files import atomic_writer
+
+
+class Record(BaseModel):
+    """Values by name, of known types. A name that is not known is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def checked(cls, data: Any, where: Path | str) -> Self:
+        """A record of what was read. Raises ValueError that begins with `where` and tells all problems."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise ValueError(f"{where}: {'; '.join(problems(error, cls))}") from None
+
+    @classmethod
+    def load_json(cls, path: Path, what: str, remedy: str) -> Self:
+        """Read a file. Raises ValueError that names it, the first problem and the remedy if it is not `what`."""
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError) as error:
+            problem = error.strerror if isinstance(error, OSError) else problems(error, cls)[0]
+            raise ValueError(f"{path}: not {what} ({problem}); {remedy}") from error
+
+    def save_json(self, path: Path, indent: int | None = None) -> None:
+        """Write a file that `load_json` reads, whole or not at all."""
+        with atomic_writer(path) as file:
+            file.write(self.model_dump_json(indent=indent) + "\n")
+
+
+def problems(error: ValidationError, model: type[BaseModel] | None = None) -> list[str]:
+    """What is wrong, each with its place, such as training.seed; an unknown key with the nearest that `model` has."""
+    lines = []
+    for problem in error.errors():
+        message = problem["msg"].removeprefix("Value error, ")
+        if model is not None and problem["type"] == "extra_forbidden":
+            *parents, key = problem["loc"]
+            known = _part(model, parents).model_fields
+            nearest = difflib.get_close_matches(str(key), known, 1, cutoff=0.4)
+            message = "unknown key; " + (f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(known)}")
+        lines.append(": ".join(filter(None, (".".join(map(str, problem["loc"])), message))))
+    return lines
+
+
+def _part(model: type[BaseModel], place: list[int | str]) -> type[BaseModel]:
+    """The model of what stands at a place in data of a model."""
+    for name in place:
+        if name in model.model_fields:  # else it is a place in a list or a key of a mapping
+            annotation = model.model_fields[str(name)].annotation
+            kinds = (kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type))
+            model = next((kind for kind in kinds if issubclass(kind, BaseModel)), model)
+    return model

@@ -103,13 +103,29 @@ def bits_to_number(bits: Array) -> Array:
     return (bits << places).sum(-1)
 
 
-def table_lookup(table: NDArray[Any], indices: Array) -> Array:
-    """table[indices], on the device of `indices`."""
-    if is_tensor(indices):
-        import torch
+class Table:
+    """A constant array, which tensors find on their own device: the copy there is made once and kept.
 
-        return torch.from_numpy(table).to(indices.device)[indices]
-    return table[indices]
+    Copies and pickles of a table hold the array alone.
+    """
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self._tensors: dict[tuple[torch.device, torch.dtype], torch.Tensor] = {}
+
+    def like(self, values: Array) -> Array:
+        """The array itself for an array; for a tensor, a tensor of its type on its device."""
+        if not is_tensor(values):
+            return self.array
+        kind = values.device, values.dtype
+        if kind not in self._tensors:
+            torch = sys.modules["torch"]
+            with torch.inference_mode(False):  # autograd refuses tensors made in that mode
+                self._tensors[kind] = torch.from_numpy(self.array).to(values)
+        return self._tensors[kind]
+
+    def __reduce__(self) -> tuple[type[Table], tuple[NDArray[Any]]]:
+        return Table, (self.array,)
 
 
 def sigmoid(values: Array) -> Array:

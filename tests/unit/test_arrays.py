@@ -1,12 +1,14 @@
 """The functions that numpy arrays and torch tensors share, against results by hand."""
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 import torch
 
-from trellex.arrays import best_of, log_sum_exp, sigmoid
+from trellex.arrays import Table, best_of, log_sum_exp, sigmoid
 
 INF = float("inf")
 SCORES = [[-1.0, -3.0, -0.5, -2.0], [-INF, -1.0, -INF, -4.0], [-INF] * 4]
@@ -19,6 +21,33 @@ def no_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield
+
+
+class TestTable:
+    def test_arrays_find_the_array_and_tensors_a_tensor_that_is_kept(self):
+        array, places = np.array([5, 3, 4]), torch.tensor([2, 0])
+        table = Table(array)
+        assert table.like(np.array(0)) is array
+        assert table.like(places) is table.like(places + 1)
+        assert table.like(places)[places].tolist() == [4, 5]
+        assert table.like(torch.zeros(1)).dtype == torch.float32
+        assert table.like(torch.zeros(1, device="meta")).device.type == "meta"
+
+    def test_autograd_takes_what_was_made_in_inference_mode(self):
+        table, weight = Table(np.array([2.0, 7.0])), torch.ones(2, dtype=torch.float64, requires_grad=True)
+        with torch.inference_mode():
+            first = table.like(torch.zeros(2, dtype=torch.float64))
+        (weight * table.like(weight)).sum().backward()
+        assert table.like(weight) is first
+        assert weight.grad.tolist() == [2, 7]
+
+    @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda table: pickle.loads(pickle.dumps(table))])
+    def test_copies_start_with_the_array_alone(self, again):
+        table, places = Table(np.array([5, 3, 4])), torch.tensor([1])
+        kept = table.like(places)
+        assert again(table).array.tolist() == [5, 3, 4]
+        assert again(table).like(places) is not kept
+        assert torch.equal(again(table).like(places), kept)
 
 
 @KINDS

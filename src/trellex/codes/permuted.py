@@ -29,7 +29,7 @@ class PermutedCode(TableCode):
         super().__init__(numbers.astype(np.int64), (vocab_size - 1).bit_length())
 
     def to_dict(self) -> dict[str, Any]:
-        return {"type": self.kind, "numbers": self._number_of_word.tolist()}
+        return {"type": self.kind, "numbers": self._number_of_word.array.tolist()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PermutedCode:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.arrays import Array, is_tensor, table_lookup
+from trellex.arrays import Array, Table, namespace
 from trellex.codes.code import Code
 
 
@@ -21,22 +19,13 @@ class TableCode(Code):
 
     def __init__(self, numbers: NDArray[np.int64], num_bits: int) -> None:
         super().__init__(len(numbers), num_bits)
-        self._number_of_word = numbers
-        self._word_of_place = np.argsort(numbers)
-        self._sorted_numbers = numbers[self._word_of_place]
+        order = np.argsort(numbers)
+        self._number_of_word, self._word_of_place, self._sorted_numbers = map(Table, (numbers, order, numbers[order]))
 
     def _numbers(self, ids: Array) -> Array:
-        return table_lookup(self._number_of_word, ids)
+        return self._number_of_word.like(ids)[ids]
 
     def _words(self, numbers: Array) -> Array:
-        if is_tensor(numbers):
-            import torch
-
-            place = torch.searchsorted(torch.from_numpy(self._sorted_numbers).to(numbers.device), numbers)
-            place = place.clamp(max=self.vocab_size - 1)
-            where: Any = torch.where
-        else:
-            place = np.minimum(np.searchsorted(self._sorted_numbers, numbers), self.vocab_size - 1)
-            where = np.where
-        known = table_lookup(self._sorted_numbers, place) == numbers
-        return where(known, table_lookup(self._word_of_place, place), -1)
+        library, in_order = namespace(numbers), self._sorted_numbers.like(numbers)
+        place = library.searchsorted(in_order[:-1], numbers)  # above all of these there is only the last
+        return library.where(in_order[place] == numbers, self._word_of_place.like(numbers)[place], -1)

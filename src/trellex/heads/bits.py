@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from trellex.arrays import Table
 from trellex.codes import Code
 from trellex.heads.distribution import CodeDistribution
 from trellex.heads.head import Cost, at_least_single, linear_cost, size_of
@@ -76,11 +78,9 @@ class BitLayer(CodeDistribution, nn.Module):
         return logits, at_least_single(self.weights(h)).log_softmax(-1)
 
     @cached_property
-    def mean_bits(self) -> Tensor:
+    def mean_bits(self) -> Table:
         """The mean code word, [L]: what the bits' probabilities are when all words are equally probable."""
-        level = torch.zeros(self.length, dtype=torch.float64, device="cpu")
-        mean: Tensor = self.ecc.posterior(level, **self._words_allowed)
-        return mean
+        return Table(self.ecc.posterior(np.zeros(self.length), **self._words_allowed))
 
     def loss(self, h: Tensor, words: Tensor, smoothing: float | Tensor = 0.0) -> Tensor:
         """What training minimises. h [T, H], words [T] -> [T]
@@ -91,8 +91,8 @@ class BitLayer(CodeDistribution, nn.Module):
         logits, log_weights = self._outputs(h)
         bits = self.redundant_bits(words).to(logits.dtype)
         if isinstance(smoothing, Tensor) or smoothing:
-            share = torch.as_tensor(smoothing, dtype=bits.dtype, device=bits.device)
-            bits = torch.lerp(bits, self.mean_bits.to(bits), share[..., None])
+            share = smoothing if isinstance(smoothing, Tensor) else bits.new_full((), smoothing)
+            bits = torch.lerp(bits, self.mean_bits.like(bits), share.to(bits.dtype)[..., None])
         if self.loss_name == "trellis":
             scores = (logits * bits[:, None]).sum(-1)
             return -self.mixed(scores - self.log_partition(logits), log_weights)

@@ -90,9 +90,8 @@ def sample(logits: Tensor, uniforms: Tensor, lattice: Lattice) -> Tensor:
 
 def _metrics(logits: Tensor, lattice: Lattice) -> tuple[Tensor, Tensor]:
     """The score of every output pattern at every step, and the patterns. [N, T, patterns], [patterns, n]"""
-    dtype = torch.float32 if logits.device.type == "mps" else torch.float64
-    patterns = torch.from_numpy(lattice.patterns).to(logits.device, dtype)
-    logits = torch.nan_to_num(logits.to(dtype), nan=torch.nan, posinf=CERTAIN, neginf=-CERTAIN)
+    patterns = _patterns(lattice, logits.device)
+    logits = torch.nan_to_num(logits.to(patterns.dtype), nan=torch.nan, posinf=CERTAIN, neginf=-CERTAIN)
     return logits.view(len(logits), lattice.num_steps, -1) @ patterns.T, patterns
 
 
@@ -127,6 +126,12 @@ def _best_first(score: Tensor, number: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def _with_dead_state(values: Tensor, dead: float) -> Tensor:
     """values [N, states, ..] with one more state, after the others."""
     return torch.cat([values, torch.full_like(values[:, :1], dead)], 1)
+
+
+@lru_cache(maxsize=64)
+def _patterns(lattice: Lattice, device: torch.device) -> Tensor:
+    """The output patterns in the precision of the sums. [patterns, n]"""
+    return torch.from_numpy(lattice.patterns).to(device, torch.float32 if device.type == "mps" else torch.float64)
 
 
 @lru_cache(maxsize=64)

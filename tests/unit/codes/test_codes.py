@@ -1,5 +1,6 @@
 """Every code is an injective, invertible map from words to bit arrays."""
 
+import copy
 import json
 
 import numpy as np
@@ -71,6 +72,21 @@ def test_bits_of_a_permuted_code_are_those_of_the_new_numbers():
     code = PermutedCode([2, 0, 1])
     assert code.bits([0, 1, 2]).tolist() == [[0, 1], [0, 0], [1, 0]]
     assert code_from_dict({"type": "permuted", "ids": [2, 0, 1]}) == code
+
+
+@pytest.mark.parametrize("code", [RandomCode(40), HuffmanCode(range(1, 41))], ids=repr)
+def test_tables_are_brought_to_a_device_once(code, monkeypatch):
+    ids, brought, bring = torch.arange(40), [], torch.from_numpy
+    monkeypatch.setattr(torch, "from_numpy", lambda table: brought.append(table) or bring(table))
+    with torch.inference_mode():
+        numbers = code.numbers(ids)
+    for again in (code, copy.deepcopy(code)):
+        brought.clear()
+        assert torch.equal(code.words(code.numbers(ids)), ids)
+        assert torch.equal(again.words(again.numbers(ids)), ids)
+        assert torch.equal(again.numbers(ids), numbers)
+        assert again == code
+        assert len(brought) == (2 if again is code else 3)
 
 
 class TestHuffman:

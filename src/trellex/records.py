@@ -39,7 +39,9 @@ class Record(BaseModel):
             file.write(self.model_dump_json(indent=indent) + "\n")
 
 
-def problems(error: ValidationError, model: type[BaseModel] | None = None) -> list[str]:
+def problems(
+    error: ValidationError, model: type[BaseModel] | None = None, unknown: str = "unknown key"
+) -> list[str]:
     """What is wrong, each with its place, such as training.seed; an unknown key with the nearest that `model` has."""
     lines = []
     for problem in error.errors():
@@ -48,7 +50,7 @@ def problems(error: ValidationError, model: type[BaseModel] | None = None) -> li
             *parents, key = problem["loc"]
             known = _part(model, parents).model_fields
             nearest = difflib.get_close_matches(str(key), known, 1, cutoff=0.4)
-            message = "unknown key; " + (f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(known)}")
+            message = f"{unknown}; " + (f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(known)}")
         lines.append(": ".join(filter(None, (".".join(map(str, problem["loc"])), message))))
     return lines
 

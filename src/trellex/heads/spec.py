@@ -5,7 +5,6 @@ Every family of heads has a class here; a subclass of `HeadSpec` with forms of i
 
 from __future__ import annotations
 
-import difflib
 import math
 import operator
 import re
@@ -13,19 +12,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_serializer, model_validator
 
 from trellex.arrays import is_count
 from trellex.codes import Code, FrequencyCode, HuffmanCode, RandomCode, code_from_dict, load_code
+from trellex.records import Record, problems
 from trellex.trellis import ConvolutionalCode, IdentityCode
 
 CODES = ("frequency", "random", "huffman")
@@ -56,13 +47,13 @@ Weight = Annotated[float, _expected("a number of at least 0", _is_number)]
 Share = Annotated[float, _expected("a share of at least 0 and below 1", lambda value: _is_number(value) and value < 1)]
 
 
-class HeadSpec(BaseModel):
+class HeadSpec(Record):
     """An output layer by its type and options; `parse` gives the class of its family.
 
     As data it is what it was written as: a name, or a mapping with the options that were given.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True)
 
     type: str = Field(description="the name of the output layer")
     ignore_index: int = Field(-100, description="targets with this id cost nothing")
@@ -92,7 +83,7 @@ class HeadSpec(BaseModel):
                 try:
                     return family.model_validate(options)
                 except ValidationError as error:
-                    raise ValueError("; ".join(_problem(family, name, each) for each in error.errors())) from None
+                    raise ValueError("; ".join(problems(error, family, f"not an option of {name}"))) from None
         *forms, last = (form for family in HeadSpec.families for form in family.forms)
         raise ValueError(f"type: expected {', '.join(forms)} or {last}, got {name!r}")
 
@@ -157,10 +148,8 @@ class SoftmaxSpec(HeadSpec):
     forms = ("softmax",)
 
 
-class CodeFile(BaseModel):
+class CodeFile(Record):
     """A code that was saved."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     file: Path
 
@@ -316,14 +305,3 @@ def _short(value: Any) -> Any:
     if isinstance(value, CodeFile):
         return value.file.stem
     return value.kind if isinstance(value, Code) else _plain(value)
-
-
-def _problem(family: type[HeadSpec], name: str, problem: Any) -> str:
-    """One problem that pydantic found, with the nearest option where one is unknown."""
-    option = ".".join(map(str, problem["loc"]))
-    if problem["type"] != "extra_forbidden":
-        return ": ".join(filter(None, (option, problem["msg"].removeprefix("Value error, "))))
-    known = [each for each in family.model_fields if each != "type"]
-    nearest = difflib.get_close_matches(option, known, 1)
-    hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(known)}"
-    return f"{option}: not an option of {name}; {hint}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from trellex.records import Record
 
 
-class LSTMSettings(BaseModel):
+class LSTMSettings(Record):
     """The sizes of the paper's network, which are the defaults."""
-
-    model_config = ConfigDict(extra="forbid")
 
     type: Literal["lstm"] = Field("lstm", description="the kind of network")
     embedding_size: int = Field(512, ge=1, description="size of the word vectors, source and target")

@@ -202,8 +202,8 @@ def spell(head, number, strength=8.0, frequent=None):
     with torch.no_grad():
         for parameter in head.parameters():
             parameter.zero_()
-        bits = code_word(number, head.bits.spelling.code.num_bits, head.bits.spelling.ecc.memory > 0)
+        bits = code_word(number, head.bits.code.num_bits, head.bits.ecc.memory > 0)
         head.bits.linear.bias.copy_(torch.from_numpy(2.0 * bits - 1) * strength)
         if hasattr(head, "softmax"):
-            head.softmax.bias[head.other if frequent is None else frequent] = 5
+            head.softmax.bias[head.first_rare if frequent is None else frequent] = 5
     return head

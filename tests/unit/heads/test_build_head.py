@@ -5,8 +5,11 @@ import pytest
 import torch
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode
-from trellex.heads import BinaryHead, HybridHead, SoftmaxHead, build_head
+from trellex.heads import build_head
+from trellex.heads.binary import BinaryHead
 from trellex.heads.bits import BitLayer
+from trellex.heads.hybrid import HybridHead
+from trellex.heads.softmax import SoftmaxHead
 from trellex.text import Vocabulary
 from trellex.trellis import ConvolutionalCode, IdentityCode
 
@@ -44,10 +47,10 @@ class TestNames:
             head = build(name)
             assert (head.bits.decoding, head.bits.loss_name) == ("exact", "squared")
             assert (head.bits.mixtures, head.bits.weights, head.bits.hidden) == (1, None, None)
-            assert head.bits.spelling.code == FrequencyCode(50)
-            assert head.bits.spelling.ecc.generators == ConvolutionalCode().generators == ("1001111", "1101101")
+            assert head.bits.code == FrequencyCode(50)
+            assert head.bits.ecc.generators == ConvolutionalCode().generators == ("1001111", "1101101")
         assert (head.softmax_weight, head.bits_weight) == (1, 1)
-        assert isinstance(build("hybrid-9").bits.spelling.ecc, IdentityCode)
+        assert isinstance(build("hybrid-9").bits.ecc, IdentityCode)
 
     def test_the_mapping_is_left_as_it_was(self):
         spec = {"type": "hybrid-9-ec", "loss": "trellis", "generators": ["101", "111"], "numbering": "rare"}
@@ -56,10 +59,10 @@ class TestNames:
         assert spec == before
 
     def test_the_smallest_and_the_largest_softmax_of_a_hybrid(self):
-        assert build("hybrid-2").other == 1
-        assert build("hybrid-49").other == 48
+        assert build("hybrid-2").first_rare == 1
+        assert build("hybrid-49").first_rare == 48
         rare = build({"type": "hybrid-49", "numbering": "rare"})
-        assert (rare.bits.spelling.code.vocab_size, rare.cost().bits) == (2, 1)
+        assert (rare.bits.code.vocab_size, rare.cost().bits) == (2, 1)
 
 
 class TestOptions:
@@ -70,7 +73,7 @@ class TestOptions:
 
     def test_generators(self):
         head = build({"type": "binary-ec", "generators": ["101", "111", "011"]})
-        assert head.bits.spelling.ecc.generators == ("101", "111", "011")
+        assert head.bits.ecc.generators == ("101", "111", "011")
         assert head.cost().outputs == 3 * (6 + 2)
 
     def test_loss_decoding_and_weights(self):
@@ -89,14 +92,14 @@ class TestOptions:
         for spec in ({"type": name, "mixtures": 4}, {"type": name, "mixtures": 4, "loss": "trellis"}):
             bits = build(spec).bits
             assert (bits.mixtures, bits.loss_name, bits.decoding) == (4, "trellis", "exact")
-            assert bits.linear.out_features == 4 * bits.spelling.length
+            assert bits.linear.out_features == 4 * bits.length
             assert bits.weights.out_features == 4
 
     def test_a_mixture_of_one_is_none(self):
         spec = {"type": "hybrid-9-ec", "mixtures": 1, "decoding": "paper", "label_smoothing": 0.1, "loss": "squared"}
         head = build(spec)
         assert (head.bits.mixtures, head.bits.weights) == (1, None)
-        assert head.bits.spelling.code == FrequencyCode(50)
+        assert head.bits.code == FrequencyCode(50)
 
     def test_hidden_layer(self):
         bits = build({"type": "hybrid-9-ec", "hidden_layer": 7, "mixtures": 3}).bits
@@ -107,7 +110,7 @@ class TestOptions:
     def test_rare_words_numbered_apart_save_bits(self):
         assert build({"type": "hybrid-20", "numbering": "paper"}).cost().bits == 6
         head = build({"type": "hybrid-20", "numbering": "rare"})
-        assert head.bits.spelling.code == FrequencyCode(31)
+        assert head.bits.code == FrequencyCode(31)
         assert head.cost().bits == 5
 
     @pytest.mark.parametrize(
@@ -127,23 +130,23 @@ class TestOptions:
     )
     def test_rare_words_are_numbered_apart_unless_all_is_as_in_the_paper(self, options, rare):
         head = build({"type": "hybrid-9-ec", **options})
-        assert (head.bits.spelling.code.vocab_size, head.offset) == ((42, 8) if rare else (50, 0))
+        assert (head.bits.code.vocab_size, head.bits.offset) == ((42, 8) if rare else (50, 0))
 
     def test_random_code_follows_its_seed(self):
-        assert build({"type": "binary", "code": "random"}).bits.spelling.code == RandomCode(50, 0)
-        assert build({"type": "binary", "code": "random", "seed": 3}).bits.spelling.code == RandomCode(50, 3)
-        hybrid = build({"type": "hybrid-9", "code": "random", "seed": 3}).bits.spelling.code
+        assert build({"type": "binary", "code": "random"}).bits.code == RandomCode(50, 0)
+        assert build({"type": "binary", "code": "random", "seed": 3}).bits.code == RandomCode(50, 3)
+        hybrid = build({"type": "hybrid-9", "code": "random", "seed": 3}).bits.code
         assert isinstance(hybrid, PermutedCode)
         assert hybrid == RandomCode(42, 3)
 
     def test_a_vocabulary_gives_its_size_and_counts(self, vocabulary):
         assert build("softmax", vocabulary).vocab_size == len(vocabulary) == 50
-        assert build({"type": "binary-ec", "code": "huffman"}, vocabulary).bits.spelling.code == HuffmanCode(
+        assert build({"type": "binary-ec", "code": "huffman"}, vocabulary).bits.code == HuffmanCode(
             vocabulary.counts
         )
         hybrid = build({"type": "hybrid-9-ec", "code": "huffman"}, vocabulary)
-        assert hybrid.bits.spelling.code == HuffmanCode(vocabulary.counts[8:])
-        assert np.array_equal(hybrid.bits.spelling.automaton, HuffmanCode(vocabulary.counts[8:]).automaton)
+        assert hybrid.bits.code == HuffmanCode(vocabulary.counts[8:])
+        assert np.array_equal(hybrid.bits.automaton, HuffmanCode(vocabulary.counts[8:]).automaton)
 
 
 class TestErrors:
@@ -167,10 +170,10 @@ class TestErrors:
             ({"type": "softmax", "reductoin": "sum"}, "reductoin: .* did you mean 'reduction'"),
             (
                 {"type": "softmax", "loss": "squared"},
-                "loss: not an option of softmax; there are ignore_index, reduction",
+                "loss: not an option of softmax; known: type, ignore_index, reduction",
             ),
             ({"type": "binary", "numbering": "rare"}, "numbering: not an option of binary"),
-            ({"type": "binary", 5: 6}, "5: not an option of binary; there are"),
+            ({"type": "binary", 5: 6}, "5: not an option of binary; known"),
             ({"type": "hybrid-50"}, "type: N = 50 does not fit a vocabulary of 50 words: .*smaller N"),
             ({"type": "hybrid-512-ec", "numbering": "rare"}, "type: N = 512 does not fit a vocabulary of 50"),
             ({"type": "hybrid-512", "code": "random"}, "type: N = 512 does not fit"),
@@ -189,7 +192,7 @@ class TestErrors:
             ({"type": "binary", "mixture": 4}, "mixture: not an option of binary; did you mean 'mixtures'"),
             ({"type": "hybrid-9", "hidden_layers": 4}, "hidden_layers: .* did you mean 'hidden_layer'"),
             ({"type": "softmax", "label_smooth": 0.1}, "label_smooth: .* did you mean 'label_smoothing'"),
-            ({"type": "softmax", "mixtures": 4}, "mixtures: not an option of softmax; there are"),
+            ({"type": "softmax", "mixtures": 4}, "mixtures: not an option of softmax"),
             ({"type": "binary", "mixtures": 0}, "mixtures: expected a whole number of at least 1, got 0"),
             ({"type": "hybrid-9-ec", "mixtures": 2.5}, "mixtures: expected a whole number of at least 1, got 2.5"),
             ({"type": "hybrid-9", "mixtures": None}, "mixtures: expected a whole number of at least 1, got None"),
@@ -220,18 +223,18 @@ class TestErrors:
             build(spec)
 
     def test_bits_for_another_number_of_rare_words(self):
-        bits = BitLayer(4, FrequencyCode(41), IdentityCode())
-        with pytest.raises(ValueError, match="bits: expected a code of 42 rare words, got .*41"):
-            HybridHead(50, 9, bits)
+        with pytest.raises(ValueError, match="code: expected one of 42 words, got .*41"):
+            BitLayer(4, FrequencyCode(41), IdentityCode(), vocab_size=50, first_rare=8)
 
 
 class TestReadyLayers:
     def test_are_taken_as_they_are(self):
-        bits = BitLayer(4, FrequencyCode(42), ConvolutionalCode(), loss="trellis")
-        hybrid = HybridHead(50, 9, bits, softmax_weight=0.5, reduction="sum")
+        bits = BitLayer(4, FrequencyCode(42), ConvolutionalCode(), loss="trellis", vocab_size=50, first_rare=8)
+        hybrid = HybridHead(bits, softmax_weight=0.5, reduction="sum")
         assert hybrid.bits is bits
         assert (hybrid.hidden_size, hybrid.vocab_size, hybrid.softmax.out_features) == (4, 50, 9)
         assert (hybrid.softmax_weight, hybrid.reduction) == (0.5, "sum")
+        bits = BitLayer(4, FrequencyCode(42), ConvolutionalCode())
         binary = BinaryHead(bits, label_smoothing=0.1)
         assert binary.bits is bits
         assert (binary.hidden_size, binary.vocab_size, binary.label_smoothing) == (4, 42, 0.1)

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellex.arrays import as_count
+from trellex.loaded import LoadedModel
 from trellex.runtime.folder import is_export
-from trellex.search import Hypothesis, Model, SearchSettings, in_batches, score
+from trellex.search import Hypothesis, SearchSettings, in_batches, score
 from trellex.text.lines import CHUNK
-from trellex.text.manifest import TextSettings
 from trellex.text.tokenizers import Tokenizer
-from trellex.text.vocabulary import Vocabulary
 
 BATCH_TOKENS = 2048
 MAX_TOKENS = 1000  # of a line
-
-
-class InferenceModel(Model, Protocol):
-    """A model that search can run on."""
-
-    def inference(self) -> AbstractContextManager[None]: ...
 
 
 class Translation(NamedTuple):
@@ -49,24 +41,15 @@ class Translation(NamedTuple):
 class Translator:
     """A model with its tokenisers and vocabularies.
 
-    Args:
+    Attributes:
         model: what search runs on
-        text: how text is cut
-        source_vocabulary, target_vocabulary: the words that the model knows
-        info: whatever is worth knowing about the model
+        head: what its output layer is
     """
 
-    def __init__(
-        self,
-        model: InferenceModel,
-        text: TextSettings,
-        source_vocabulary: Vocabulary,
-        target_vocabulary: Vocabulary,
-        info: dict[str, Any],
-    ) -> None:
-        self.model, self.text, self.info = model, text, info
-        self.source_tokenizer, self.detokenizer = text.tokenizer("source"), text.detokenizer()
-        self.source_vocabulary, self.target_vocabulary = source_vocabulary, target_vocabulary
+    def __init__(self, loaded: LoadedModel) -> None:
+        self.model, self.text, self.head = loaded.model, loaded.text, loaded.head
+        self.source_tokenizer, self.detokenizer = self.text.tokenizer("source"), self.text.detokenizer()
+        self.source_vocabulary, self.target_vocabulary = loaded.source_vocabulary, loaded.target_vocabulary
 
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
@@ -181,9 +164,9 @@ def load(
     if is_export(folder):
         if device not in ("cpu", "auto") or decoding is not None:
             raise ValueError(f"{folder}: an exported model runs on the CPU, as it was exported; leave the option out")
-        from trellex.runtime.loading import load_export
+        from trellex.runtime.model import load_export
 
-        return load_export(folder, as_count(1 if threads is None else threads, "threads"))
+        return Translator(load_export(folder, as_count(1 if threads is None else threads, "threads")))
     try:
         from trellex.training.loading import load_checkpoint
     except ModuleNotFoundError as error:
@@ -195,4 +178,4 @@ def load(
         import torch
 
         torch.set_num_threads(as_count(threads, "threads"))
-    return load_checkpoint(folder, device, decoding)
+    return Translator(load_checkpoint(folder, device, decoding))

@@ -15,8 +15,7 @@ if TYPE_CHECKING:  # a report reads such errors without torch
     from torch import Tensor
 
     from trellex.heads.bits import BitLayer
-    from trellex.nmt import TranslationModel
-    from trellex.nmt.model import SearchState
+    from trellex.nmt.model import SearchState, TranslationModel
     from trellex.text.corpus import ParallelIds
 
 

@@ -12,12 +12,12 @@ from pydantic import Field
 
 from trellex.experiment.job import Job
 from trellex.experiment.result import Cell
+from trellex.heads.spec import AnyHeadSpec
+from trellex.nmt.build import build_model
 from trellex.records import Record
 from trellex.text.corpus import Corpus
 from trellex.training.recipe import Recipe, TrainingSettings, load_recipe, read_yaml
-from trellex.training.trainer import build_model
 
-Head = str | dict[str, Any]
 Seed = Annotated[int, Field(ge=0)]
 
 
@@ -28,7 +28,7 @@ class Block(Record):
     stands_for: str | None = Field(None, description="the paper's corpus whose place it takes")
     recipe: Path = Field(description="how to train; its data, output, head and seed are replaced")
     data: list[Path] = Field(min_length=1, description="folders made by `trellex prepare`, one a direction")
-    heads: list[Head] = Field(min_length=1, description="output layers, as in recipes")
+    heads: list[AnyHeadSpec] = Field(min_length=1, description="output layers, as in recipes")
     seeds: list[Seed] = Field([1], min_length=1, description="a training each")
     training: dict[str, Any] = Field({}, description="settings in place of the recipe's, such as max_steps")
 
@@ -100,7 +100,7 @@ class Grid(Record):
         """Build the model without weights, which finds mistakes in the output layer."""
         try:
             with torch.device("meta"):
-                build_model(recipe, corpus)
+                build_model(recipe.model, recipe.head, len(corpus.source_vocabulary), corpus.target_vocabulary)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
 

@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from trellex.experiment.job import Job
 from trellex.experiment.machine import cpu_name
 from trellex.experiment.result import Result, Timing
+from trellex.loaded import InferenceModel, LoadedModel
 from trellex.runtime.export import export
-from trellex.runtime.loading import load_export
+from trellex.runtime.model import load_export
 from trellex.search import greedy
 from trellex.text.corpus import Corpus
 from trellex.training.display import Display
-from trellex.training.loading import Loaded, load_model
+from trellex.training.loading import load_checkpoint
 from trellex.training.processes import choose_device
 from trellex.training.trainer import Trainer
-from trellex.translator import InferenceModel, Translator
 
 WARM_UP_BATCHES, BATCHES = 3, 15
 WARM_UP_SENTENCES, SENTENCES, ROUNDS = 2, 20, 5
@@ -57,7 +57,7 @@ def measure(jobs: Sequence[Job]) -> list[Timing]:
     for job in jobs:
         with _named(job):
             batches.append(_time_batch(job))
-            loaded.append(load_model(job.run, device))
+            loaded.append(load_checkpoint(job.run, device))
     sources = _sample(jobs[0])
     on_gpu = time_in_turns([each.model for each in loaded], sources) if device == "cuda" else [None] * len(jobs)
     on_cpu = _time_exported(loaded, sources, jobs[0].run.parent)
@@ -120,16 +120,15 @@ def _sample(job: Job) -> list[NDArray[np.int64]]:
     return [test.source(int(rows[place])) for place in places]
 
 
-def _time_exported(loaded: Sequence[Loaded], sources: Sequence[NDArray[Any]], where: Path) -> list[float]:
+def _time_exported(loaded: Sequence[LoadedModel], sources: Sequence[NDArray[Any]], where: Path) -> list[float]:
     """The same models exported to a folder there, in single precision on one thread."""
-    whitespace = {"source_tokenizer": "whitespace", "target_tokenizer": "whitespace"}  # ids go in, no text
     folder = where / "timing"
     shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
     folder.mkdir()
     try:
         exports = [folder / str(number) for number in range(len(loaded))]
         for each, path in zip(loaded, exports, strict=True):
-            export(Translator(*each._replace(text=each.text.model_copy(update=whitespace))), path, "fp32")
+            export(each, path, "fp32")
         return time_in_turns([load_export(path, threads=1).model for path in exports], sources)
     finally:
         shutil.rmtree(folder)

@@ -5,107 +5,69 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.runtime.folder import REMEDY, RuntimeManifest
-from trellex.runtime.session import Session
-from trellex.runtime.vectors import GateVectors, Vectors
-from trellex.runtime.words import load_words
-from trellex.text.batches import pad
-from trellex.text.vocabulary import BOS, EOS
+from trellex.heads.distribution import Distribution
+from trellex.loaded import LoadedModel
+from trellex.runtime.folder import REMEDY, Export
+from trellex.runtime.layers import LAYERS
+from trellex.runtime.lstm import RuntimeLSTM
+from trellex.text.vocabulary import Vocabulary
 
-OUTPUTS = ("next_recurrent", "next_c", "output")  # of a step
+NETWORKS = {"lstm": RuntimeLSTM}  # by the type of their settings
 
 Ints = NDArray[np.int64]
 Floats = NDArray[Any]
 
 
-class RuntimeState(NamedTuple):
-    """Sentences being translated, a row each."""
+class RuntimeNetwork(Protocol):
+    """A network without its output layer. A state has what that reads, `hidden` [N, H], and `select(rows)`."""
 
-    keys: Floats  # [N, S, H]
-    values: Floats  # [N, S, H]
-    mask: Floats  # 0, or −inf on padding  [N, S, 1]
-    sentence: Ints  # whose keys and values a row has  [N]
-    recurrent: Floats  # what the last h adds to the gates  [N, 1, 4H]
-    c: Floats  # [N, 1, H]
-    output: Floats  # [N, 1, H]
+    def start(self, sources: Sequence[NDArray[Any]]) -> Any: ...
 
-    def select(self, rows: Ints) -> RuntimeState:
-        """The same with these rows, in this order, possibly repeated."""
-        own = self.recurrent[rows], self.c[rows], self.output[rows]
-        sentence = self.sentence[rows]
-        if np.array_equal(sentence, self.sentence):  # as beams of the same sentences change places
-            return RuntimeState(self.keys, self.values, self.mask, sentence, *own)
-        return RuntimeState(self.keys[rows], self.values[rows], self.mask[rows], sentence, *own)
+    def step(self, state: Any, words: Ints) -> Any: ...
 
 
 class RuntimeModel:
-    """Encoder, decoder and output layer of an exported folder.
+    """A network and an output layer."""
 
-    Args:
-        folder: made by `trellex export`
-        manifest: its manifest
-        source_size, target_size: the sizes of the vocabularies
-        threads: of ONNX Runtime
-    """
-
-    def __init__(
-        self, folder: Path, manifest: RuntimeManifest, source_size: int, target_size: int, threads: int = 1
-    ) -> None:
-        size = manifest.hidden_size
-        fed = {"fed": size} if manifest.input_feeding else {}
-        states = {"keys": None, "values": None, "recurrent": 4 * size, "c": None}
-        self.encoder = Session(folder, "encoder", threads).check(
-            embedded=None, lengths=None, keys=None, values=None, recurrent=None, c=None
-        )
-        self.decoder = Session(folder, "decoder", threads).check(words=None, output=size, **states, **fed)
-        self.source_vectors = Vectors.load(folder / "source.vectors.npy", source_size, self.encoder.width("embedded"))
-        of_target = folder / "target.vectors.npy", target_size, self.decoder.width("words")
-        self.target_vectors = GateVectors.load(*of_target) if manifest.precision == "int8" else Vectors.load(*of_target)
-        self.words = load_words(folder, manifest, threads)
-        self.hidden_size, self.input_feeding = size, manifest.input_feeding
+    def __init__(self, network: RuntimeNetwork, layer: Distribution) -> None:
+        self.network, self.layer = network, layer
+        self.start, self.step = network.start, network.step
 
     def inference(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def start(self, sources: Sequence[NDArray[Any]]) -> RuntimeState:
-        """Read source sentences and the first BOS. sources: ids of each -> state of N rows"""
-        lengths = np.array([len(source) for source in sources], np.int32)
-        embedded = self.source_vectors(pad(list(sources), EOS))
-        inputs = {"embedded": embedded, "lengths": lengths}
-        keys, values, recurrent, c = self.encoder.run(["keys", "values", "recurrent", "c"], inputs)
-        mask = np.where(np.arange(keys.shape[1]) < lengths[:, None], 0, -np.inf).astype(np.float32)[..., None]
-        state = RuntimeState(keys, values, mask, np.arange(len(sources)), recurrent, c, np.zeros_like(c))
-        return self.step(state, np.full(len(sources), BOS))
-
-    def step(self, state: RuntimeState, words: Ints) -> RuntimeState:
-        """Read the next target words [N]."""
-        keys, values, mask, sentence, recurrent, c, output = state
-        inputs = {"words": self.target_vectors(words[:, None]), "recurrent": recurrent, "c": c}
-        inputs |= {"keys": keys, "values": values, "mask": mask}
-        if self.input_feeding:
-            inputs["fed"] = output
-        recurrent, c, output = self.decoder.run(OUTPUTS, inputs)
-        if output.shape != (len(words), 1, self.hidden_size):  # compiled code relies on it
-            raise ValueError(f"{self.decoder.path}: gives outputs of shape {output.shape}; {REMEDY}")
-        return RuntimeState(keys, values, mask, sentence, recurrent, c, output)
-
-    def best(self, state: RuntimeState) -> Ints:
+    def best(self, state: Any) -> Ints:
         """The best next word of every row. -> [N]"""
-        return self.words.best(state.output[:, 0])
+        return self.layer.best(state.hidden)
 
-    def topk(self, state: RuntimeState, k: int) -> tuple[Ints, Floats]:
+    def topk(self, state: Any, k: int) -> tuple[Ints, Floats]:
         """The k best next words of every row. -> words, log_probs [N, k]"""
-        return self.words.topk(state.output[:, 0], k)
+        return self.layer.topk(state.hidden, k)
 
-    def log_prob(self, state: RuntimeState, words: Ints) -> Floats:
+    def log_prob(self, state: Any, words: Ints) -> Floats:
         """log P of a next word for every row. words [N] -> [N]"""
-        return self.words.log_prob(state.output[:, 0], words)
+        return self.layer.log_prob(state.hidden, words)
 
-    def sample(self, state: RuntimeState, temperature: float, random: np.random.Generator) -> Ints:
+    def sample(self, state: Any, temperature: float, random: np.random.Generator) -> Ints:
         """A next word drawn for every row. -> [N]"""
-        return self.words.sample(state.output[:, 0], temperature, random)
+        return self.layer.sample(state.hidden, temperature, random)
+
+
+def load_export(folder: Path, threads: int = 1) -> LoadedModel:
+    """The model of a folder that `trellex export` made. Raises ValueError that names what is wrong with it."""
+    export = Export.open(folder)
+    manifest = export.manifest
+    try:
+        source, target = (Vocabulary.load(export.file(f"vocab.{side}.txt")) for side in ("source", "target"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{folder}: a vocabulary cannot be read ({error}); {REMEDY}") from error
+    if len(target) != manifest.vocab_size:
+        raise ValueError(f"{folder}: {len(target):,} words instead of {manifest.vocab_size:,}; {REMEDY}")
+    network = NETWORKS[manifest.model.type](export, len(source), threads)
+    layer = LAYERS[type(manifest.head)].load(export, threads)
+    return LoadedModel(RuntimeModel(network, layer), manifest.text, source, target, manifest.head)

@@ -10,21 +10,21 @@ from typing import Any, Self
 import onnxruntime
 from numpy.typing import NDArray
 
-from trellex.runtime.folder import REMEDY
+from trellex.runtime.folder import REMEDY, Export
 
 
 class Session:
     """A graph, ready to run.
 
     Args:
-        folder: of the exported model
+        export: the exported model
         name: of the graph; of one in 8 bits the variant is taken that suits this CPU
         threads: of one operation
     """
 
-    def __init__(self, folder: Path, name: str, threads: int = 1) -> None:
-        signed = folder / f"{name}.signed.onnx"
-        path = signed if signed.is_file() and multiplies_signed() else folder / f"{name}.onnx"
+    def __init__(self, export: Export, name: str, threads: int = 1) -> None:
+        variants = [export.file(f"{name}{variant}.onnx") for variant in export.manifest.variants]
+        path = variants[-1] if multiplies_signed() else variants[0]
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1

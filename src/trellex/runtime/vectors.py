@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.runtime.folder import load_array
+from trellex.runtime.folder import Export
 
-GATES = 4  # of an LSTM: in, forget, out, new
+GATES = 4  # of an LSTM: input, forget, output, cell
 
 Words = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -32,9 +32,9 @@ class Vectors:
         return self.table[words].astype(np.float32, copy=False)
 
     @classmethod
-    def load(cls, path: Path, vocab_size: int, width: int) -> Vectors:
+    def load(cls, export: Export, name: str, vocab_size: int, width: int) -> Vectors:
         """The table that `save` wrote. Raises ValueError if it is not one of so many words and numbers."""
-        return cls(_mapped(path, (vocab_size, width), np.float16, np.float32))
+        return cls(export.array(name, (vocab_size, width), np.float16, np.float32, mapped=True))
 
     @staticmethod
     def save(path: Path, table: Floats, is_half: bool) -> None:
@@ -58,16 +58,16 @@ class GateVectors:
         return (self.table.take(words, 0) * self.scales.take(words, 0)).reshape(*words.shape, self.width)
 
     @classmethod
-    def load(cls, path: Path, vocab_size: int, width: int) -> GateVectors:
+    def load(cls, export: Export, name: str, vocab_size: int, width: int) -> GateVectors:
         """The table that `save` wrote. Raises ValueError if it is not one of so many words and numbers."""
-        table = _mapped(path, (vocab_size, GATES, width // GATES), np.int8)
-        return cls(table, _mapped(_scales(path), (vocab_size, GATES, 1), np.float32))
+        table = export.array(name, (vocab_size, GATES, width // GATES), np.int8, mapped=True)
+        return cls(table, export.array(f"{name}.scales", (vocab_size, GATES, 1), mapped=True))
 
     @staticmethod
     def save(path: Path, blocks: Iterable[Floats], vocab_size: int, width: int) -> None:
         """Round and write a table, given as some words' gates [.., 4H] after the other, and its scales beside it."""
         table = np.lib.format.open_memmap(path, "w+", np.int8, (vocab_size, GATES, width // GATES))
-        scales = np.lib.format.open_memmap(_scales(path), "w+", np.float32, (vocab_size, GATES, 1))
+        scales = np.lib.format.open_memmap(path.with_name(f"{path.stem}.scales.npy"), "w+", np.float32, (vocab_size, GATES, 1))
         start = 0
         for block in blocks:
             gates, rows = block.reshape(len(block), GATES, -1), slice(start, start + len(block))
@@ -76,11 +76,3 @@ class GateVectors:
             start += len(block)
         table.flush()
         scales.flush()
-
-
-def _scales(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.scales.npy")
-
-
-def _mapped(path: Path, shape: tuple[int, ...], *types: Any) -> NDArray[Any]:
-    return load_array(path, shape, *types, mapped=True).view(np.ndarray)  # still mapped, but indexed faster

@@ -15,10 +15,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from trellex import codes
+from trellex.codes import Code
 from trellex.files import atomic_folder, atomic_writer
+from trellex.heads.spec import CodeSpec, HeadSpec
 
-VERSION = 1
+VERSION = 2
 REMEDY = "use another checkpoint, or remove this one to train on from the one before"
+CODE = "code.json"
 STEP_FOLDER = re.compile(r"step-[0-9]{9}")
 
 
@@ -37,8 +41,9 @@ def save_checkpoint(
     tensors: Mapping[str, Mapping[str, Tensor]],
     copies: Mapping[str, Path],
     info: Mapping[str, Any],
+    code: Code | None = None,
 ) -> None:
-    """Write named files of tensors, copies of files and `info` into `folder`, unless it is there already."""
+    """Write named files of tensors, copies of files, `info` and a code into `folder`, unless it is there already."""
     if folder.exists():
         return
     with writing(folder), atomic_folder(folder) as new:
@@ -47,6 +52,8 @@ def save_checkpoint(
             save_file(contiguous, new / f"{name}.safetensors")
         for name, original in copies.items():
             shutil.copyfile(original, new / name)
+        if code is not None:
+            code.save(new / CODE)
         (new / "checkpoint.json").write_text(json.dumps({"version": VERSION, **info}, indent=1), encoding="utf-8")
 
 
@@ -76,6 +83,16 @@ def load_tensors(folder: Path, name: str, device: str = "cpu") -> dict[str, Tens
         raise ValueError(f"{path}: damaged or cut short ({error}); {REMEDY}") from error
 
 
+def load_code(folder: Path, spec: HeadSpec) -> Code | None:
+    """The code of a checkpoint whose head is one of codes, otherwise None."""
+    if not isinstance(spec, CodeSpec):
+        return None
+    try:
+        return codes.load_code(folder / CODE)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{folder / CODE}: missing or damaged ({error}); {REMEDY}") from error
+
+
 def step_folder(run: Path, step: int) -> Path:
     return run / f"step-{step:09d}"
 
@@ -83,6 +100,11 @@ def step_folder(run: Path, step: int) -> Path:
 def checkpoints(run: Path) -> list[Path]:
     """The checkpoints of a run, oldest first."""
     return sorted(path for path in run.iterdir() if STEP_FOLDER.fullmatch(path.name)) if run.is_dir() else []
+
+
+def newest_checkpoint(run: Path) -> Path | None:
+    """The last checkpoint of a run, if there is one."""
+    return next(reversed(checkpoints(run)), None)
 
 
 def mark_best(run: Path, step: int) -> None:
@@ -113,7 +135,7 @@ def model_folder(path: Path) -> Path:
     """The checkpoint to translate with: the folder itself, or a run's best, or its newest."""
     if (path / "checkpoint.json").is_file():
         return path
-    folder = best_checkpoint(path) or next(reversed(checkpoints(path)), None)
+    folder = best_checkpoint(path) or newest_checkpoint(path)
     if folder is None:
         raise FileNotFoundError(f"{path}: no checkpoint here; train first, or give the folder of a run")
     return folder

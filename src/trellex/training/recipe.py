@@ -8,7 +8,8 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, model_validator
 
-from trellex.nmt.model import ModelSettings
+from trellex.heads.spec import AnyHeadSpec, HeadSpec
+from trellex.nmt.settings import ModelSettings
 from trellex.records import Record
 
 
@@ -43,8 +44,8 @@ class Recipe(Record):
 
     data: Path = Field(description="a folder made by `trellex prepare`")
     output: Path = Field(description="the folder for checkpoints and metrics")
-    head: str | dict[str, Any] = Field(
-        "hybrid-512-ec", description="the output layer: a name, or a mapping with options"
+    head: AnyHeadSpec = Field(
+        HeadSpec.parse("hybrid-512-ec"), description="the output layer: a name, or a mapping with options"
     )
     model: ModelSettings = Field(ModelSettings(), description="the sizes of the network")
     training: TrainingSettings = Field(TrainingSettings(), description="how to train")

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -17,8 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from trellex.files import atomic_writer
-from trellex.heads import build_head
-from trellex.nmt import TranslationModel
+from trellex.nmt.build import build_model
 from trellex.nmt.model import PADDING, target_pair
 from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
@@ -47,8 +47,14 @@ class Trainer:
         self.processes = Processes.join(training_device(self.settings))
         if self.settings.threads:
             torch.set_num_threads(self.settings.threads)
+        newest = checkpoint.newest_checkpoint(recipe.output)
+        code = None
+        if newest is not None:
+            self._check_same_run(newest)
+            code = checkpoint.load_code(newest, recipe.head)
         torch.manual_seed(self.settings.seed)
-        self.model = build_model(recipe, self.corpus).to(self.processes.device)
+        vocabularies = len(self.corpus.source_vocabulary), self.corpus.target_vocabulary
+        self.model = build_model(recipe.model, recipe.head, *vocabularies, code).to(self.processes.device)
         fused = self.processes.device.type == "cuda"
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=self.settings.learning_rate, fused=fused)
         self.train_split = self.corpus.split("train")
@@ -235,7 +241,8 @@ class Trainer:
         run = self.recipe.output
         copies = {name: self.recipe.data / name for name in VOCABULARIES}
         tensors = {"model": self.model.state_dict(), "optimizer": moments}
-        checkpoint.save_checkpoint(checkpoint.step_folder(run, self.step), tensors, copies, info)
+        folder = checkpoint.step_folder(run, self.step)
+        checkpoint.save_checkpoint(folder, tensors, copies, info, self.model.head.code)
         self._mark_best()
         checkpoint.remove_old(run, self.settings.keep_checkpoints)
 
@@ -244,25 +251,30 @@ class Trainer:
         if self.evaluations:
             checkpoint.mark_best(self.recipe.output, best_evaluation(self.evaluations).step)
 
+    def _check_same_run(self, newest: Path) -> None:
+        """Raises ValueError if a checkpoint is of another training than this one."""
+        ours, theirs = (
+            _identity(recipe) for recipe in (self.recipe.model_dump(mode="json"), checkpoint.load_info(newest)["recipe"])
+        )
+        for part, value in ours.items():
+            if theirs[part] != value:
+                raise ValueError(
+                    f"{newest}: was trained with another {part} than the recipe says; "
+                    "choose another output folder, or the old recipe"
+                )
+        for name in VOCABULARIES:
+            if (newest / name).read_bytes() != (self.recipe.data / name).read_bytes():
+                raise ValueError(
+                    f"{newest / name}: differs from {self.recipe.data / name}, so word ids mean other words; "
+                    "choose another output folder, or prepare the data as it was"
+                )
+
     def _resume(self) -> None:
         """Go on from the newest checkpoint, if there is one; metrics after it are dropped."""
-        newest = next(reversed(checkpoint.checkpoints(self.recipe.output)), None)
+        newest = checkpoint.newest_checkpoint(self.recipe.output)
         metrics = self.recipe.output / "metrics.jsonl"
         if newest is not None:
             info = checkpoint.load_info(newest)
-            ours, theirs = (_identity(recipe) for recipe in (self.recipe.model_dump(mode="json"), info["recipe"]))
-            for part, value in ours.items():
-                if theirs[part] != value:
-                    raise ValueError(
-                        f"{newest}: was trained with another {part} than the recipe says; "
-                        "choose another output folder, or the old recipe"
-                    )
-            for name in VOCABULARIES:
-                if (newest / name).read_bytes() != (self.recipe.data / name).read_bytes():
-                    raise ValueError(
-                        f"{newest / name}: differs from {self.recipe.data / name}, so word ids mean other words; "
-                        "choose another output folder, or prepare the data as it was"
-                    )
             checkpoint.load_state(self.model, checkpoint.load_tensors(newest, "model"), newest)
             moments = checkpoint.load_tensors(newest, "optimizer")
             for name, parameter in self.model.named_parameters():
@@ -306,12 +318,6 @@ def training_device(settings: TrainingSettings) -> str:
     if settings.precision == "bfloat16" and device != "cuda":
         raise ValueError("training.precision: bfloat16 is for GPUs; use float32 on the CPU")
     return device
-
-
-def build_model(recipe: Recipe, corpus: Corpus) -> TranslationModel:
-    """The untrained model of a recipe."""
-    head = build_head(recipe.head, hidden_size=recipe.model.hidden_size, vocab=corpus.target_vocabulary)
-    return TranslationModel(recipe.model, len(corpus.source_vocabulary), len(corpus.target_vocabulary), head)
 
 
 def _identity(recipe: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.evaluation import token_bleu
-from trellex.nmt import TranslationModel
+from trellex.nmt.model import TranslationModel
 from trellex.search import SearchSettings, in_batches
 from trellex.text.corpus import ParallelIds
 from trellex.text.vocabulary import Vocabulary

@@ -1,0 +1,28 @@
+"""A loaded model and what it needs to read and write text, whether it runs in torch or without."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+from trellex.heads.spec import HeadSpec
+from trellex.search import Model
+from trellex.text.manifest import TextSettings
+from trellex.text.vocabulary import Vocabulary
+
+
+class InferenceModel(Model, Protocol):
+    """A model that search can run on."""
+
+    def inference(self) -> AbstractContextManager[None]: ...
+
+
+class LoadedModel(NamedTuple):
+    """All that a translator is made from."""
+
+    model: InferenceModel
+    text: TextSettings  # how it is cut
+    source_vocabulary: Vocabulary
+    target_vocabulary: Vocabulary
+    head: HeadSpec
+    step: int | None = None  # of training, where it is known

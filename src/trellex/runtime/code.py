@@ -1,0 +1,127 @@
+"""Words by their codes: the layer of the bits in numpy, and for few hidden states one compiled call to the word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellex.arrays import log_softmax
+from trellex.codes import FrequencyCode, load_code
+from trellex.heads.distribution import CodeDistribution
+from trellex.heads.spec import CodeSpec
+from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
+from trellex.trellis.lattice import lattice_of
+
+NUMBER = np.dtype(np.int64)
+FEW = 2  # hidden states up to which multiplying them in the kernel is faster than by BLAS
+
+Ints = NDArray[np.int64]
+Floats = NDArray[Any]
+Linear = tuple[Floats, Floats]  # weight [O, I] and bias [O]
+
+
+class CodeLayer(CodeDistribution):
+    """The layer of the bits.
+
+    Args:
+        hidden_size: H
+        linear: to the logits of all parts' redundant bits
+        hidden: the layer before, with rectified linear units, if there is one
+        weights: to the weights of the parts, if there are several
+        others: of `CodeDistribution`
+    """
+
+    def __init__(
+        self, hidden_size: int, linear: Linear, hidden: Linear | None, weights: Linear | None, *others: Any, **more: Any
+    ) -> None:
+        super().__init__(*others, **more)
+        from trellex.trellis import host, kernels  # they load numba, which a softmax does not need
+
+        self.hidden_size, self._linear, self._hidden, self._weights = hidden_size, linear, hidden, weights
+        self._is_single, self._numbers_are_words = weights is None, isinstance(self.code, FrequencyCode)
+        lattice = lattice_of(self.ecc.generators, self.code.num_bits, self.code.vocab_size, self.automaton)
+        self._few = -1 if lattice.butterfly is None else FEW
+        self._host, self._lattice = host, lattice
+        tables: tuple[Any, ...] = (*linear, *(lattice.butterfly or ()))
+        self._read_best: Callable[..., int] = partial(kernels.read_best, *tables)
+        tables += lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
+        self._read_best_with_log_prob: Callable[..., int] = partial(kernels.read_best_with_log_prob, *tables)
+
+    @classmethod
+    def load(cls, export: Export, threads: int) -> Self:
+        manifest = export.manifest
+        spec, hidden_size = manifest.head, manifest.model.hidden_size
+        assert isinstance(spec, CodeSpec)
+
+        def linear(name: str, inputs: int, outputs: int) -> Linear:
+            weight = export.array(f"bits.{name}.weight", (outputs, inputs))
+            return np.ascontiguousarray(weight), export.array(f"bits.{name}.bias", (outputs,))
+
+        inputs = spec.hidden_layer or hidden_size
+        try:
+            code, ecc = load_code(export.file("code.json")), spec.error_correction()
+            length = spec.mixtures * ecc.length(code.num_bits)
+            return cls(
+                hidden_size,
+                linear("linear", inputs, length),
+                linear("hidden", hidden_size, inputs) if spec.hidden_layer else None,
+                linear("weights", inputs, spec.mixtures) if spec.mixtures > 1 else None,
+                code,
+                ecc,
+                vocab_size=manifest.vocab_size,
+                first_rare=spec.first_rare,
+                decoding=spec.decoding,
+            )
+        except ValueError as error:
+            problem = str(error).removesuffix(f"; {REMEDY}")
+            raise ValueError(f"{export.path}: the layer of the bits does not fit ({problem}); {REMEDY}") from error
+
+    @staticmethod
+    def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
+        for name, value in weights.items():
+            if name.startswith("head.bits."):
+                np.save(folder / f"{name.removeprefix('head.')}.npy", value)
+
+    def _outputs(self, h: Floats) -> tuple[Floats, Floats]:
+        inputs = self._inputs(h)
+        logits = _apply(self._linear, inputs).reshape(len(h), -1, self.length)
+        if self._weights is None:
+            return logits, np.zeros((len(h), 1))
+        return logits, log_softmax(_apply(self._weights, inputs))
+
+    def _inputs(self, h: Floats) -> Floats:
+        """What the last layers see. -> [N, I]"""
+        return h if self._hidden is None else np.maximum(h @ self._hidden[0].T + self._hidden[1], 0)
+
+    def _best(self, h: Floats) -> Ints:
+        if not self._is_single or self.decoding == "paper":
+            return super()._best(h)
+        numbers, inputs = np.empty(len(h), NUMBER), self._inputs(h)
+        if len(h) > self._few or self._read_best(inputs, numbers) >= 0:
+            numbers = self._host.topk(_apply(self._linear, inputs), 1, self._lattice)[0][:, 0]
+        return self._words_of(numbers)
+
+    def best_with_log_prob(self, h: Floats) -> tuple[Ints, Floats]:
+        if not self._is_single:
+            return super().best_with_log_prob(h)
+        numbers, log_probs, inputs = np.empty(len(h), NUMBER), np.empty(len(h)), self._inputs(h)
+        if len(h) > self._few or self._read_best_with_log_prob(inputs, numbers, log_probs) >= 0:
+            logits = _apply(self._linear, inputs)
+            found, scores = self._host.topk(logits, 1, self._lattice)
+            numbers, log_probs = found[:, 0], scores[:, 0] - self._host.log_partition(logits, self._lattice)[0]
+        return self._words_of(numbers), log_probs
+
+    def _words_of(self, numbers: Ints) -> Ints:
+        if not self._numbers_are_words or numbers.ndim > 1:
+            return super()._words_of(numbers)
+        return numbers + self.offset if self.offset else numbers
+
+
+def _apply(layer: Linear, inputs: Floats) -> Floats:
+    """[N, I] -> [N, O], in double precision from then on"""
+    return (inputs @ layer[0].T + layer[1]).astype(np.float64)

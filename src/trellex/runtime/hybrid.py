@@ -1,0 +1,61 @@
+"""Frequent words by softmax, the others by their code; bits are read only where they can matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from trellex.heads.distribution import HybridDistribution
+from trellex.runtime.code import CodeLayer
+from trellex.runtime.folder import Export, RuntimeManifest
+from trellex.runtime.session import Session
+
+FEW = 2  # hidden states up to which one compiled search for the best word is faster than ONNX Runtime
+ANY_K = np.array([1])  # the graph asks for it, though logits do not depend on it
+SMALL = 1 << 18  # weights up to which the softmax is not rounded: then it is cheap, and rounding costs most
+
+
+class HybridLayer(HybridDistribution):
+    """The layer of frequent words and OTHER, in ONNX Runtime and for few hidden states in numpy, and that of the bits.
+
+    Args:
+        session: of the graph
+        weight, bias: the same in single precision  [N, H], [N]
+        bits: the layer of the rare words
+    """
+
+    def __init__(self, session: Session, weight: Any, bias: Any, bits: CodeLayer) -> None:
+        from trellex.runtime.pruned_argmax import PrunedArgmax, is_supported  # loads numba
+
+        self.hidden_size, self.vocab_size, self.bits = bits.hidden_size, bits.vocab_size, bits
+        self.session = session.check(output=self.hidden_size, k=None, logits=len(bias))
+        self._weight, self._bias = weight, bias
+        self._few, self._argmax = (FEW, PrunedArgmax(weight, bias)) if is_supported() else (0, None)
+
+    @classmethod
+    def load(cls, export: Export, threads: int) -> Self:
+        bits = CodeLayer.load(export, threads)
+        size = bits.first_rare + 1
+        weight, bias = export.array("softmax.weight", (size, bits.hidden_size)), export.array("softmax.bias", (size,))
+        return cls(Session(export, "softmax", threads), weight, bias, bits)
+
+    @staticmethod
+    def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
+        from trellex.runtime.onnx_graph import write_softmax
+
+        write_softmax(folder / "softmax", manifest, weights, "head.softmax", SMALL)
+        for name in ("weight", "bias"):
+            np.save(folder / f"softmax.{name}.npy", weights[f"head.softmax.{name}"])
+        CodeLayer.save(folder, manifest, weights)
+
+    def _logits(self, h: Any) -> Any:
+        if len(h) <= self._few:
+            return h @ self._weight.T + self._bias
+        return self.session.run(["logits"], {"output": h, "k": ANY_K})[0]
+
+    def _best_frequent(self, h: Any) -> tuple[Any, Any]:
+        if self._argmax is not None and len(h) <= self._few:
+            return self._argmax(h)
+        return super()._best_frequent(h)

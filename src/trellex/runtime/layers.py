@@ -1,0 +1,28 @@
+"""The output layers of exported models, by the family of their heads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from trellex.heads.distribution import Distribution
+from trellex.heads.spec import BinarySpec, HeadSpec, HybridSpec, SoftmaxSpec
+from trellex.runtime.code import CodeLayer
+from trellex.runtime.folder import Export, RuntimeManifest
+from trellex.runtime.hybrid import HybridLayer
+from trellex.runtime.softmax import SoftmaxLayer
+
+
+class Layer(Protocol):
+    """How a family of heads is exported and loaded."""
+
+    @classmethod
+    def load(cls, export: Export, threads: int) -> Distribution:
+        """The layer of an exported model."""
+
+    @staticmethod
+    def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
+        """Write the files that `load` reads. weights: arrays of the whole model by name; those of the head are head.…"""
+
+
+LAYERS: dict[type[HeadSpec], type[Layer]] = {SoftmaxSpec: SoftmaxLayer, BinarySpec: CodeLayer, HybridSpec: HybridLayer}

@@ -1,0 +1,92 @@
+"""The LSTM network of an exported model in ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellex.runtime.folder import REMEDY, Export
+from trellex.runtime.session import Session
+from trellex.runtime.vectors import GateVectors, Vectors
+from trellex.text.batches import pad
+from trellex.text.vocabulary import BOS, EOS
+
+OUTPUTS = ("next_recurrent", "next_c", "output")  # of a step
+
+Ints = NDArray[np.int64]
+Floats = NDArray[Any]
+
+
+class LSTMState(NamedTuple):
+    """Sentences being translated, a row each."""
+
+    keys: Floats  # [N, S, H]
+    values: Floats  # [N, S, H]
+    mask: Floats  # 0, or −inf on padding  [N, S, 1]
+    sentence: Ints  # whose keys and values a row has  [N]
+    recurrent: Floats  # what the last h adds to the gates  [N, 1, 4H]
+    c: Floats  # [N, 1, H]
+    output: Floats  # [N, 1, H]
+
+    @property
+    def hidden(self) -> Floats:
+        """What the output layer reads. [N, H]"""
+        return self.output[:, 0]
+
+    def select(self, rows: Ints) -> LSTMState:
+        """The same with these rows, in this order, possibly repeated."""
+        own = self.recurrent[rows], self.c[rows], self.output[rows]
+        sentence = self.sentence[rows]
+        if np.array_equal(sentence, self.sentence):  # as beams of the same sentences change places
+            return LSTMState(self.keys, self.values, self.mask, sentence, *own)
+        return LSTMState(self.keys[rows], self.values[rows], self.mask[rows], sentence, *own)
+
+
+class RuntimeLSTM:
+    """Encoder and decoder.
+
+    Args:
+        export: made by `trellex export`
+        source_size: the number of source words
+        threads: of ONNX Runtime
+    """
+
+    def __init__(self, export: Export, source_size: int, threads: int) -> None:
+        manifest = export.manifest
+        size, self.input_feeding = manifest.model.hidden_size, manifest.model.input_feeding
+        fed = {"fed": size} if self.input_feeding else {}
+        states = {"keys": None, "values": None, "recurrent": 4 * size, "c": None}
+        self.encoder = Session(export, "encoder", threads).check(
+            embedded=None, lengths=None, keys=None, values=None, recurrent=None, c=None
+        )
+        self.decoder = Session(export, "decoder", threads).check(words=None, output=size, **states, **fed)
+        self.source_vectors = Vectors.load(export, "source.vectors", source_size, self.encoder.width("embedded"))
+        kind = GateVectors if manifest.is_int8 else Vectors
+        width = self.decoder.width("words")
+        self.target_vectors = kind.load(export, "target.vectors", manifest.vocab_size, width)
+        self.hidden_size = size
+
+    def start(self, sources: Sequence[NDArray[Any]]) -> LSTMState:
+        """Read source sentences and the first BOS. sources: ids of each -> state of N rows"""
+        lengths = np.array([len(source) for source in sources], np.int32)
+        embedded = self.source_vectors(pad(list(sources), EOS))
+        inputs = {"embedded": embedded, "lengths": lengths}
+        keys, values, recurrent, c = self.encoder.run(["keys", "values", "recurrent", "c"], inputs)
+        mask = np.where(np.arange(keys.shape[1]) < lengths[:, None], 0, -np.inf).astype(np.float32)[..., None]
+        state = LSTMState(keys, values, mask, np.arange(len(sources)), recurrent, c, np.zeros_like(c))
+        return self.step(state, np.full(len(sources), BOS))
+
+    def step(self, state: LSTMState, words: Ints) -> LSTMState:
+        """Read the next target words [N]."""
+        keys, values, mask, sentence, recurrent, c, output = state
+        inputs = {"words": self.target_vectors(words[:, None]), "recurrent": recurrent, "c": c}
+        inputs |= {"keys": keys, "values": values, "mask": mask}
+        if self.input_feeding:
+            inputs["fed"] = output
+        recurrent, c, output = self.decoder.run(OUTPUTS, inputs)
+        if output.shape != (len(words), 1, self.hidden_size):  # compiled code relies on it
+            raise ValueError(f"{self.decoder.path}: gives outputs of shape {output.shape}; {REMEDY}")
+        return LSTMState(keys, values, mask, sentence, recurrent, c, output)

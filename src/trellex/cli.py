@@ -14,7 +14,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trellex.terminal import complain, errors_explained, show, stderr
+from trellex.terminal import complain, errors_explained, show, stderr, with_options_of
+from trellex.text import PrepareSettings
+from trellex.text import prepare as prepare_corpus
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,37 +28,19 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-InputFile = Annotated[Path, typer.Option(help="One sentence a line; .gz and .xz are unpacked.")]
 
 
 @app.command(epilog="Example: trellex prepare data --train-source train.en --train-target train.ja --dev-source dev.en "
              "--dev-target dev.ja --source-language en --target-language ja --target-tokenizer whitespace")  # fmt: skip
+@with_options_of(PrepareSettings)
 def prepare(
     folder: Annotated[Path, typer.Argument(help="Where to put the prepared corpus.")],
-    train_source: InputFile,
-    train_target: InputFile,
-    dev_source: InputFile,
-    dev_target: InputFile,
-    source_language: Annotated[str, typer.Option(help="Two letters, such as en.")],
-    target_language: Annotated[str, typer.Option(help="Two letters, such as ja.")],
-    test_source: Annotated[Path | None, typer.Option(help="Text to test the finished model on.")] = None,
-    test_target: Annotated[Path | None, typer.Option(help="Its translation.")] = None,
-    source_tokenizer: Annotated[str, typer.Option(help="whitespace, moses, mecab or characters.")] = "whitespace",
-    target_tokenizer: Annotated[str, typer.Option(help="whitespace, moses, mecab or characters.")] = "whitespace",
-    source_lowercase: Annotated[bool, typer.Option(help="Lower-case the source.")] = False,
-    target_lowercase: Annotated[bool, typer.Option(help="Lower-case the target.")] = False,
-    source_vocab_size: Annotated[int | None, typer.Option(help="Known source words; all unless given.")] = None,
-    target_vocab_size: Annotated[int | None, typer.Option(help="Known target words; all unless given.")] = None,
-    min_length: Annotated[int, typer.Option(help="Fewest tokens a side of a training pair.")] = 1,
-    max_length: Annotated[int, typer.Option(help="Most tokens a side of a training pair.")] = 60,
+    *,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Turn line-aligned text into a folder of word ids that training reads. Does nothing if nothing changed."""
-    options = {key: value for key, value in locals().items() if key not in ("folder", "as_json")}
     with errors_explained():
-        from trellex.text import PrepareSettings
-        from trellex.text import prepare as prepare_corpus
-
         settings = PrepareSettings(**options)
         columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn()
         with Progress(*columns, console=stderr, disable=not stderr.is_terminal) as progress:

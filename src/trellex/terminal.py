@@ -1,21 +1,26 @@
-"""The terminal: how commands print results and errors, and how they end."""
+"""The terminal: how commands get options, print results and errors, and how they end."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from inspect import Parameter
+from typing import Any, TypeVar
 
 import typer
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from trellex.records import problems
+
+Command = TypeVar("Command", bound=Callable[..., None])
 
 stderr = Console(stderr=True)
 
@@ -66,3 +71,28 @@ def show(result: dict[str, Any], as_json: bool) -> None:
     for key, value in result.items():
         table.add_row(key, f"{value:,}" if isinstance(value, int) else escape(str(value)))
     Console().print(table)
+
+
+def with_options_of(settings: type[BaseModel]) -> Callable[[Command], Command]:
+    """Give a command an option for every field, with its name, type, default and description, required ones first.
+
+    The command takes their values as `**options`; in its help they stand before its own options.
+    """
+
+    def add_options(command: Command) -> Command:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        options = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=_option(field), annotation=field.annotation)
+            for name, field in sorted(settings.model_fields.items(), key=lambda item: not item[1].is_required())
+        ]
+        arguments = [parameter for parameter in own if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
+        others = [parameter for parameter in own if parameter.kind is Parameter.KEYWORD_ONLY]
+        command.__signature__ = inspect.Signature([*arguments, *options, *others])  # type: ignore[attr-defined]
+        return command
+
+    return add_options
+
+
+def _option(field: FieldInfo) -> Any:
+    text = field.description or ""
+    return typer.Option(... if field.is_required() else field.default, help=f"{text[:1].upper()}{text[1:]}.")

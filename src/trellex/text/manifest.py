@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -17,18 +17,18 @@ SIDES = ("source", "target")
 MANIFEST = "manifest.json"
 REMEDY = "run `trellex prepare` again"
 
-VocabularySize = Annotated[int, Field(ge=4)]
-
 
 class TextSettings(Record, frozen=True):
     """How text is cut into tokens."""
 
     source_language: str = Field(description="language to translate from, two letters, such as en")
     target_language: str = Field(description="language to translate to, two letters, such as ja")
-    source_tokenizer: str = Field(description="whitespace (text that is tokenised already), moses, mecab or characters")
-    target_tokenizer: str = Field(description="the same for the target")
-    source_lowercase: bool = Field(False, description="whether the source is lower-cased")
-    target_lowercase: bool = Field(False, description="whether the target is lower-cased")
+    source_tokenizer: str = Field(
+        "whitespace", description="what cuts the source: whitespace (it is cut already), moses, mecab or characters"
+    )
+    target_tokenizer: str = Field("whitespace", description="what cuts the target: one of the same")
+    source_lowercase: bool = Field(False, description="lower-case the source")
+    target_lowercase: bool = Field(False, description="lower-case the target")
 
     @field_validator("source_tokenizer", "target_tokenizer")
     @classmethod
@@ -54,18 +54,18 @@ class PrepareSettings(TextSettings):
 
     train_source: Path = Field(description="training text, one sentence a line; .gz and .xz are unpacked")
     train_target: Path = Field(description="its translation, line by line")
-    dev_source: Path = Field(description="text that training is validated on")
+    dev_source: Path = Field(description="text to validate training on")
     dev_target: Path = Field(description="its translation")
-    test_source: Path | None = Field(None, description="text that the finished model is tested on")
+    test_source: Path | None = Field(None, description="text to test the finished model on")
     test_target: Path | None = Field(None, description="its translation")
-    source_vocab_size: VocabularySize | None = Field(
-        None, description="source words known, three markers included; none: all"
+    source_vocab_size: int | None = Field(
+        None, ge=4, description="known source words, three markers included; all unless given"
     )
-    target_vocab_size: VocabularySize | None = Field(
-        None, description="target words known, three markers included; none: all"
+    target_vocab_size: int | None = Field(
+        None, ge=4, description="known target words, three markers included; all unless given"
     )
-    min_length: int = Field(1, ge=1, description="training pairs with fewer tokens on a side are dropped")
-    max_length: int = Field(60, ge=1, description="training pairs with more tokens on a side are dropped")
+    min_length: int = Field(1, ge=1, description="drop training pairs with fewer tokens on a side")
+    max_length: int = Field(60, ge=1, description="drop training pairs with more tokens on a side")
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:

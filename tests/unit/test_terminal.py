@@ -1,0 +1,87 @@
+"""Commands get their options from settings, and start without torch."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import typer
+from pydantic import Field
+from typer.testing import CliRunner
+
+from trellex.cli import app
+from trellex.records import Record
+from trellex.terminal import with_options_of
+from trellex.text import PrepareSettings
+
+
+class Settings(Record):
+    depth: int = Field(3, description="how deep")
+    is_wet: bool = Field(False, description="whether it is wet")
+    most: float | None = Field(None, description="not more than that; all unless given")
+    from_file: Path = Field(description="what to dig")
+
+
+@pytest.fixture
+def dig():
+    """Runs a command with these settings; returns what it was given."""
+    digger, calls = typer.Typer(), []
+
+    @digger.command()
+    @with_options_of(Settings)
+    def dig(place: Path, *, is_loud: Annotated[bool, typer.Option("--loud")] = False, **options: Any) -> None:
+        calls.append((place, is_loud, options))
+
+    def run(*arguments):
+        calls.clear()
+        result = CliRunner().invoke(digger, arguments, env={"COLUMNS": "200"})
+        return calls[0] if calls else result.output
+
+    return run
+
+
+class TestOptions:
+    def test_defaults(self, dig):
+        options = {"depth": 3, "is_wet": False, "most": None, "from_file": Path("x")}
+        assert dig("here", "--from-file", "x") == (Path("here"), False, options)
+
+    def test_values(self, dig):
+        options = {"depth": 5, "is_wet": True, "most": 0.5, "from_file": Path("x")}
+        given = ("--depth", "5", "--is-wet", "--most", "0.5", "--from-file", "x", "--loud")
+        assert dig("here", *given) == (Path("here"), True, options)
+
+    @pytest.mark.parametrize(
+        ("arguments", "problem"),
+        [
+            (("here",), "Missing option '--from-file'"),
+            (("here", "--from-file", "x", "--depht", "5"), "No such option: --depht"),
+            (("here", "--from-file", "x", "--depth", "deep"), "Invalid value for '--depth'"),
+        ],
+    )
+    def test_mistakes(self, dig, arguments, problem):
+        assert problem in dig(*arguments)
+
+    def test_help_has_the_required_first(self, dig):
+        text = dig("--help").partition("Options")[2]
+        parts = ["--from-file", "What to dig.", "required", "--depth", "How deep.", "default: 3", "--most", "--loud"]
+        assert sorted(parts, key=text.index) == parts
+
+
+def test_prepare_has_an_option_for_every_setting():
+    options = {option.name for option in typer.main.get_command(app).commands["prepare"].params}
+    assert options == {*PrepareSettings.model_fields, "folder", "as_json"}
+
+
+def test_help_needs_no_torch():
+    script = """
+import runpy, sys
+sys.argv[1:] = ["--help"]
+try:
+    runpy.run_module("trellex.cli", run_name="__main__")
+finally:
+    assert not {"torch", "onnxruntime", "numba"} & set(sys.modules)
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "prepare" in result.stdout

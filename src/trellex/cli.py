@@ -197,7 +197,7 @@ def translate(
         for path in files or ():
             _check_readable(path)
         translator = load(model, threads=threads, device=device, decoding=decoding)
-        random, told, problems, done = np.random.default_rng(seed), as_json or nbest > 1, 0, 0
+        random, with_scores, problems, done = np.random.default_rng(seed), as_json or nbest > 1, 0, 0
         shows_progress = stderr.is_terminal and (output is not None or not sys.stdout.isatty())
         columns = TextColumn("{task.completed:,} lines"), TimeElapsedColumn()
         with (
@@ -206,7 +206,7 @@ def translate(
         ):
             task = progress.add_task("", total=None)
             for chunk in read_chunks(files or (), eager=not sample):
-                found = translator.search([line.text for line in chunk], settings, batch_tokens, random, told)
+                found = translator.search([line.text for line in chunk], settings, batch_tokens, random, with_scores)
                 for line, best in zip(chunk, found, strict=True):
                     problem = line.problem or (best if isinstance(best, str) else None)
                     if problem and strict:
@@ -214,7 +214,7 @@ def translate(
                     if problem:
                         problems += 1
                         complain(f"{line.place}: {problem}")
-                    file.write(_line([] if isinstance(best, str) else best, tokens, told, problem) + "\n")
+                    file.write(_line([] if isinstance(best, str) else best, tokens, with_scores, problem) + "\n")
                 file.flush()
                 done += len(chunk)
                 progress.update(task, completed=done)
@@ -223,11 +223,11 @@ def translate(
             raise typer.Exit(1)
 
 
-def _line(translations: list[Any], tokens: bool, told: bool, problem: str | None) -> str:
+def _line(translations: list[Any], tokens: bool, with_scores: bool, problem: str | None) -> str:
     """A line of output: the best translation, or as JSON all of them and the problem, if there is one."""
     texts = [" ".join(each.tokens) if tokens else each.text for each in translations]
     best = texts[0] if texts else ""
-    if not told:
+    if not with_scores:
         return best
     details = [
         {"translation": text, "score": round(each.score, 6)} | _scores(each)

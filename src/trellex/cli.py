@@ -80,8 +80,7 @@ def train(
         from trellex.training.validation import averaged_test_bleu, best_evaluation
 
         settings = load_recipe(recipe, head=head, output=output, seed=seed, max_steps=max_steps)
-        name = settings.head if isinstance(settings.head, str) else settings.head.get("type", "")
-        trainer = Trainer(settings, Display(str(name), quiet or not is_first_process()))
+        trainer = Trainer(settings, Display(settings.head.type, quiet or not is_first_process()))
         evaluations = trainer.run()
         if not trainer.processes.is_first:
             return
@@ -409,8 +408,7 @@ def export(
         from trellex.runtime.export import export as export_model
         from trellex.training.loading import load_checkpoint
 
-        translator = load_checkpoint(model, decoding=decoding)
-        export_model(translator, folder, precision)
+        export_model(load_checkpoint(model, decoding=decoding), folder, precision)
         files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
         show({"folder": str(folder), "precision": precision, "bytes": sum(files.values()), **files}, as_json)
 
@@ -425,28 +423,23 @@ def info(
     Of an exported model: what it is, and whether all of its files are as they were written.
     """
     with errors_explained():
-        from trellex.runtime.folder import RuntimeManifest, is_export, verify
+        from trellex.runtime.folder import Export, is_export
 
         if is_export(model):
-            manifest = RuntimeManifest.load(model)
-            verify(model, manifest)
-            text, spec = manifest.text, manifest.head.spec
-            facts: dict[str, Any] = {"head": spec if isinstance(spec, str) else json.dumps(spec)}
-            facts |= {"precision": manifest.precision, "target words": manifest.head.vocab_size}
-            facts |= {"from": text.source_language, "to": text.target_language, "decoding": manifest.head.decoding}
+            export = Export.open(model)
+            export.verify()
+            manifest = export.manifest
+            facts: dict[str, Any] = {"head": manifest.head.as_text(), "precision": manifest.precision}
+            facts |= {"target words": manifest.vocab_size, "from": manifest.text.source_language}
+            facts |= {"to": manifest.text.target_language}
             facts |= {"bytes": sum(size for size, _ in manifest.files.values()), "checksums": "right"}
             show(facts, as_json)
             return
         from trellex.evaluation.size import Size
         from trellex.training.loading import load_checkpoint
 
-        translator = load_checkpoint(model)
-        head = translator.info["recipe"]["head"]
-        size = Size.of(translator.model).columns()
-        show(
-            {"head": head if isinstance(head, str) else json.dumps(head), "step": translator.info["step"], **size},
-            as_json,
-        )
+        loaded = load_checkpoint(model)
+        show({"head": loaded.head.as_text(), "step": loaded.step, **Size.of(loaded.model).columns()}, as_json)
 
 
 if __name__ == "__main__":

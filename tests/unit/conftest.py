@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from trellex.heads import HybridHead, build_head
-from trellex.nmt import ModelSettings, TranslationModel
+from trellex.heads import HeadSpec
+from trellex.heads.hybrid import HybridHead
+from trellex.loaded import LoadedModel
+from trellex.nmt.build import build_model
+from trellex.nmt.settings import ModelSettings
 from trellex.runtime.export import export
-from trellex.runtime.loading import load_export
+from trellex.runtime.model import load_export
 from trellex.text.manifest import TextSettings
 from trellex.text.vocabulary import MARKERS, Vocabulary
 from trellex.training import checkpoint
-from trellex.translator import Translator
 
 torch.set_num_threads(1)
 TEXT = TextSettings(source_language="en", target_language="en", source_tokenizer="whitespace", target_tokenizer="moses")
@@ -25,25 +27,24 @@ def vocabulary(size, letter):
 
 
 @pytest.fixture(scope="session")
-def translator_of():
-    """Makes a translator whose model has random weights, large enough that it says different things."""
+def model_of():
+    """Makes a model of random weights, large enough that it says different things, with what it needs to translate."""
 
-    def translator_of(head, target_size=40, hidden_size=16, input_feeding=False, seed=0):
+    def model_of(head, target_size=40, hidden_size=16, input_feeding=False, seed=0):
         torch.manual_seed(seed)
         settings = ModelSettings(embedding_size=16, hidden_size=hidden_size, input_feeding=input_feeding)
         source, target = vocabulary(SOURCE_SIZE, "s"), vocabulary(target_size, "t")
-        layer = build_head(head, hidden_size=hidden_size, vocab=target)
-        model = TranslationModel(settings, len(source), len(target), layer).eval().requires_grad_(False)
+        model = build_model(settings, head, len(source), target).eval().requires_grad_(False)
         for parameter in model.parameters():
             parameter.normal_(0, 2 / hidden_size**0.5)
+        layer = model.head
         if isinstance(layer, HybridHead):  # rare words should win, too
             layer.softmax.weight.mul_(0.5)
-            layer.softmax.bias[layer.other] = 2.5
+            layer.softmax.bias[layer.first_rare] = 2.5
             layer.bits.linear.weight.mul_(3)
-        info = {"recipe": {"head": head, "model": settings.model_dump()}, "step": 7}
-        return Translator(model, TEXT, source, target, info)
+        return LoadedModel(model, TEXT, source, target, HeadSpec.parse(head), step=7)
 
-    return translator_of
+    return model_of
 
 
 @pytest.fixture(scope="session")
@@ -54,14 +55,14 @@ def sources():
 
 
 @pytest.fixture(scope="session")
-def both(translator_of, tmp_path_factory):
-    """Makes a translator in torch and the same one exported and loaded; both remember what they made."""
+def both(model_of, tmp_path_factory):
+    """Makes a model in torch and the same one exported and loaded; both remember what they made."""
     made = {}
 
     def both(head, precision="fp32", **options):
         key = str((head, precision, options))
         if key not in made:
-            ours = translator_of(head, **options)
+            ours = model_of(head, **options)
             folder = tmp_path_factory.mktemp("exported") / precision
             export(ours, folder, precision)
             made[key] = ours, load_export(folder), folder
@@ -71,18 +72,20 @@ def both(translator_of, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def run(translator_of, tmp_path_factory):
-    """A run with one checkpoint, and the translator that is in it."""
-    translator = translator_of("hybrid-9-ec")
+def run(model_of, tmp_path_factory):
+    """A run with one checkpoint, and the model that is in it."""
+    loaded = model_of("hybrid-9-ec")
     folder = tmp_path_factory.mktemp("trained") / "run"
-    vocabularies = {"source": translator.source_vocabulary, "target": translator.target_vocabulary}
+    vocabularies = {"source": loaded.source_vocabulary, "target": loaded.target_vocabulary}
     for side, words in vocabularies.items():
         words.save(folder.parent / side)
     files = {f"{split}_{side}": "none" for split in ("train", "dev") for side in vocabularies}
+    recipe = {"head": loaded.head.model_dump(), "model": loaded.model.network.settings.model_dump()}
     checkpoint.save_checkpoint(
         checkpoint.step_folder(folder, 7),
-        {"model": translator.model.state_dict()},
+        {"model": loaded.model.state_dict()},
         {f"vocab.{side}.txt": folder.parent / side for side in vocabularies},
-        translator.info | {"corpus": TEXT.model_dump() | files},
+        {"recipe": recipe, "step": 7, "corpus": TEXT.model_dump() | files},
+        loaded.model.head.code,
     )
-    return folder, translator
+    return folder, loaded

@@ -5,6 +5,7 @@ Every family of heads has a class here; a subclass of `HeadSpec` with forms of i
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import re
@@ -99,6 +100,11 @@ class HeadSpec(Record):
     def _as_written(self) -> str | dict[str, Any]:
         options = {name: _plain(value) for name, value in self.options().items()}
         return options if len(options) > 1 else self.type
+
+    def as_text(self) -> str:
+        """The same in a line: a name, or JSON."""
+        written = self.model_dump()
+        return written if isinstance(written, str) else json.dumps(written)
 
     @property
     def size(self) -> int:

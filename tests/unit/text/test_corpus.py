@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from trellex.text import UNK, Corpus, PrepareSettings, prepare
 from trellex.text import corpus as corpus_module
+from trellex.text.lines import MAX_BYTES
 
 TRAIN = [("a b c", "A B"), ("a b", "A </s>"), ("", "A"), ("a " * 9, "A"), ("a d", "C C C")]
 DEV = [("a x\u2028y", "A  new word"), ("", ""), ("c", "B")]
@@ -177,6 +178,13 @@ class TestPrepare:
     def test_imports_no_torch(self):
         code = "import sys, trellex.text; sys.exit('torch' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_tokens_may_take_more_room_than_a_line_of_text_may(build, folder):
+    tokenizers = {"source_tokenizer": "characters", "target_tokenizer": "characters"}
+    line = "ab" * (MAX_BYTES // 3)
+    prepare(build(dev=[(line, line)], **tokenizers), folder)
+    assert len(Corpus.open(folder).split("dev").target_tokens[0]) == len(line)
 
 
 class TestAgain:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from trellex.heads.spec import HeadSpec
 from trellex.search import Model
@@ -17,10 +17,13 @@ class InferenceModel(Model, Protocol):
     def inference(self) -> AbstractContextManager[None]: ...
 
 
-class LoadedModel(NamedTuple):
+AModel = TypeVar("AModel", bound=InferenceModel)
+
+
+class LoadedModel(NamedTuple, Generic[AModel]):
     """All that a translator is made from."""
 
-    model: InferenceModel
+    model: AModel
     text: TextSettings  # how it is cut
     source_vocabulary: Vocabulary
     target_vocabulary: Vocabulary

@@ -39,9 +39,7 @@ class Record(BaseModel):
             file.write(self.model_dump_json(indent=indent) + "\n")
 
 
-def problems(
-    error: ValidationError, model: type[BaseModel] | None = None, unknown: str = "unknown key"
-) -> list[str]:
+def problems(error: ValidationError, model: type[BaseModel] | None = None, unknown: str = "unknown key") -> list[str]:
     """What is wrong, each with its place, such as training.seed; an unknown key with the nearest that `model` has."""
     lines = []
     for problem in error.errors():

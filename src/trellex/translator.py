@@ -46,7 +46,7 @@ class Translator:
         head: what its output layer is
     """
 
-    def __init__(self, loaded: LoadedModel) -> None:
+    def __init__(self, loaded: LoadedModel[Any]) -> None:
         self.model, self.text, self.head = loaded.model, loaded.text, loaded.head
         self.source_tokenizer, self.detokenizer = self.text.tokenizer("source"), self.text.detokenizer()
         self.source_vocabulary, self.target_vocabulary = loaded.source_vocabulary, loaded.target_vocabulary

@@ -21,6 +21,7 @@ from trellex.experiment.job import Job
 from trellex.experiment.machine import cpu_name
 from trellex.experiment.result import Result, Timing
 from trellex.loaded import InferenceModel, LoadedModel
+from trellex.nmt.model import TranslationModel
 from trellex.runtime.export import export
 from trellex.runtime.model import load_export
 from trellex.search import greedy
@@ -120,7 +121,9 @@ def _sample(job: Job) -> list[NDArray[np.int64]]:
     return [test.source(int(rows[place])) for place in places]
 
 
-def _time_exported(loaded: Sequence[LoadedModel], sources: Sequence[NDArray[Any]], where: Path) -> list[float]:
+def _time_exported(
+    loaded: Sequence[LoadedModel[TranslationModel]], sources: Sequence[NDArray[Any]], where: Path
+) -> list[float]:
     """The same models exported to a folder there, in single precision on one thread."""
     folder = where / "timing"
     shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from trellex.heads.spec import HeadSpec
 
 if TYPE_CHECKING:
-    from trellex.heads.build import Cost, Head, build_head
+    from trellex.heads.build import build_head
+    from trellex.heads.head import Cost, Head
 
 __all__ = ["Cost", "Head", "HeadSpec", "build_head"]
 
@@ -18,6 +19,6 @@ __all__ = ["Cost", "Head", "HeadSpec", "build_head"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from trellex.heads import build
+    from trellex.heads import build, head
 
-    return getattr(build, name)
+    return getattr(build if name == "build_head" else head, name)

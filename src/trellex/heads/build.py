@@ -8,7 +8,6 @@ from torch import nn
 
 from trellex.arrays import as_count
 from trellex.heads.binary import BinaryHead
-from trellex.heads.head import Cost as Cost
 from trellex.heads.head import Head
 from trellex.heads.hybrid import HybridHead
 from trellex.heads.softmax import SoftmaxHead

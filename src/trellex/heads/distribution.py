@@ -155,7 +155,7 @@ class CodeDistribution(Distribution):
             raise ValueError(f"code: expected one of {self.vocab_size - first_rare} words, got {code}")
         skips = first_rare > self.offset
         self.automaton = between(first_rare, self.vocab_size, code.num_bits) if skips else code.automaton
-        self._words_allowed = {"size": code.vocab_size, "automaton": self.automaton}  # for the trellis
+        self._words_allowed: dict[str, Any] = {"size": code.vocab_size, "automaton": self.automaton}  # for the trellis
 
     @abstractmethod
     def _outputs(self, h: Array) -> tuple[Array, Array]:
@@ -197,7 +197,8 @@ class CodeDistribution(Distribution):
 
     def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
         if k > 1:
-            return self._topk_of(*fetch_few(*self._exact_outputs(h)), k)
+            logits, log_weights = fetch_few(*self._exact_outputs(h))
+            return self._topk_of(logits, log_weights, k)
         if self.decoding == "paper":
             words = self._best(h)
             return words[:, None], self._log_prob(h, like(words, h))[:, None]
@@ -206,7 +207,8 @@ class CodeDistribution(Distribution):
 
     def best_with_log_prob(self, h: Array) -> tuple[Array, Array]:
         """The most probable words, whatever the decoding. h [T, H] -> words, log_probs [T]"""
-        words, log_probs = self._topk_of(*fetch_few(*self._exact_outputs(h)), 1)
+        logits, log_weights = fetch_few(*self._exact_outputs(h))
+        words, log_probs = self._topk_of(logits, log_weights, 1)
         return words[:, 0], log_probs[:, 0]
 
     def _topk_of(self, logits: Array, log_weights: Array, k: int) -> tuple[Array, Array]:

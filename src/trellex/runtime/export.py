@@ -17,7 +17,7 @@ PRECISIONS = ("fp32", "int8")
 NETWORKS = {"lstm": save_lstm}  # by the type of their settings
 
 
-def export(loaded: LoadedModel, folder: Path, precision: str = "int8") -> None:
+def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str = "int8") -> None:
     """Write a model as ONNX graphs, tables, its code and a manifest.
 
     Args:
@@ -26,7 +26,6 @@ def export(loaded: LoadedModel, folder: Path, precision: str = "int8") -> None:
         precision: "fp32", or "int8": weights of 8 bits
     """
     model = loaded.model
-    assert isinstance(model, TranslationModel)
     if precision not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
     weights: Weights = {name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}

@@ -40,7 +40,7 @@ class RuntimeManifest(Record):
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """Of graphs: those in 8 bits are there with unsigned weights and with signed ones, for CPUs that prefer them."""
+        """Of graphs: those in 8 bits have unsigned weights or, for CPUs that prefer them, signed ones."""
         return ("", ".signed") if self.is_int8 else ("",)
 
 

@@ -32,7 +32,8 @@ class HybridLayer(HybridDistribution):
         self.hidden_size, self.vocab_size, self.bits = bits.hidden_size, bits.vocab_size, bits
         self.session = session.check(output=self.hidden_size, k=None, logits=len(bias))
         self._weight, self._bias = weight, bias
-        self._few, self._argmax = (FEW, PrunedArgmax(weight, bias)) if is_supported() else (0, None)
+        self._argmax = PrunedArgmax(weight, bias) if is_supported() else None
+        self._few = 0 if self._argmax is None else FEW
 
     @classmethod
     def load(cls, export: Export, threads: int) -> Self:

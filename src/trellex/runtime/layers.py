@@ -22,7 +22,7 @@ class Layer(Protocol):
 
     @staticmethod
     def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
-        """Write the files that `load` reads. weights: arrays of the whole model by name; those of the head are head.…"""
+        """Write the files that `load` reads. weights: arrays of the whole model by name, such as head.linear.bias"""
 
 
 LAYERS: dict[type[HeadSpec], type[Layer]] = {SoftmaxSpec: SoftmaxLayer, BinarySpec: CodeLayer, HybridSpec: HybridLayer}

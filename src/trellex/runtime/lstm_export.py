@@ -1,4 +1,4 @@
-"""The LSTM network as files of an exported model: the encoder and one step of the decoder as ONNX graphs, and vectors."""
+"""The LSTM network as files: the encoder and one step of the decoder as ONNX graphs, and word vectors."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ BLOCK = 8192  # words whose gates are computed at a time, for those of a large v
 def save_lstm(folder: Path, manifest: RuntimeManifest, weights: Weights) -> None:
     """Write the files that `runtime.lstm` reads; in 8 bits, target words as what they add to the decoder's gates."""
     model, is_int8 = manifest.model, manifest.is_int8
+    weights = {name.removeprefix("network."): value for name, value in weights.items()}
     weights = _balanced(weights) if is_int8 else weights
-    Vectors.save(folder / "source.vectors.npy", weights["network.encoder.embedding.weight"], is_int8)
+    Vectors.save(folder / "source.vectors.npy", weights["encoder.embedding.weight"], is_int8)
     if is_int8:
         sizes = manifest.vocab_size, GATES * model.hidden_size
         GateVectors.save(folder / "target.vectors.npy", _gates_of_words(weights), *sizes)
     else:
-        Vectors.save(folder / "target.vectors.npy", weights["network.decoder.embedding.weight"], is_half=False)
+        Vectors.save(folder / "target.vectors.npy", weights["decoder.embedding.weight"], is_half=False)
     write_graph(folder / "encoder", manifest, lambda arithmetic: _encoder_graph(weights, arithmetic))
     feeds = model.input_feeding
     write_graph(folder / "decoder", manifest, lambda arithmetic: _decoder_graph(weights, arithmetic, feeds))
@@ -35,12 +36,12 @@ def save_lstm(folder: Path, manifest: RuntimeManifest, weights: Weights) -> None
 
 def _balanced(weights: Weights) -> Weights:
     """The same model with source vectors within ±1 that reach it in each place, for one scale rounds them all."""
-    vectors = weights["network.encoder.embedding.weight"]
+    vectors = weights["encoder.embedding.weight"]
     largest = np.maximum(np.abs(vectors).max(0), np.finfo(np.float32).tiny)
-    names = [f"network.encoder.lstm.weight_ih_l0{suffix}" for suffix in ("", "_reverse")]
+    names = [f"encoder.lstm.weight_ih_l0{suffix}" for suffix in ("", "_reverse")]
     return {
         **weights,
-        "network.encoder.embedding.weight": vectors / largest,
+        "encoder.embedding.weight": vectors / largest,
         **{name: weights[name] * largest for name in names},
     }
 
@@ -52,8 +53,8 @@ def _encoder_graph(weights: Weights, arithmetic: str) -> onnx.ModelProto:
     a step need not multiply by it; recurrent [N, 1, 4H], what the decoder's first h adds to its gates; c [N, 1, H].
     """
     builder = GraphBuilder(arithmetic)
-    size = weights["network.encoder.lstm.weight_hh_l0"].shape[1]
-    embedded = builder.input("embedded", ["N", "S", weights["network.encoder.lstm.weight_ih_l0"].shape[1]])
+    size = weights["encoder.lstm.weight_hh_l0"].shape[1]
+    embedded = builder.input("embedded", ["N", "S", weights["encoder.lstm.weight_ih_l0"].shape[1]])
     lengths = builder.input("lengths", ["N"], TensorProto.INT32)
     by_step = builder.node("Transpose", embedded, perm=[1, 0, 2])  # [S, N, E]
     states, h, c = _bidirectional_lstm(builder, by_step, lengths, weights, size)
@@ -61,17 +62,17 @@ def _encoder_graph(weights: Weights, arithmetic: str) -> onnx.ModelProto:
     states = builder.node("Reshape", states, builder.weight(np.array([0, 0, 2 * size])))
     to_rows = builder.weight(np.array([0, 1, 2 * size]))  # [2, N, H] -> [N, 1, 2H]
     h, c = (builder.node("Reshape", builder.node("Transpose", last, perm=[1, 0, 2]), to_rows) for last in (h, c))
-    combine = weights["network.decoder.combine.weight"]
-    keys_and_values = np.concatenate([weights["network.decoder.attention.key.weight"], combine[:, : 2 * size]])
+    combine = weights["decoder.combine.weight"]
+    keys_and_values = np.concatenate([weights["decoder.attention.key.weight"], combine[:, : 2 * size]])
     both = builder.linear(states, keys_and_values)
-    halves = builder.weight(np.array([len(weights["network.decoder.attention.key.weight"]), len(combine)]))
+    halves = builder.weight(np.array([len(weights["decoder.attention.key.weight"]), len(combine)]))
     keys, values = builder.node("Split", both, halves, outputs=2, axis=-1)
     builder.output(keys, "keys", ["N", "S", "H"])
     builder.output(values, "values", ["N", "S", "H"])
-    first_h = builder.linear(h, weights["network.decoder.start_h.weight"], weights["network.decoder.start_h.bias"], exact=True)
+    first_h = builder.linear(h, weights["decoder.start_h.weight"], weights["decoder.start_h.bias"], exact=True)
     recurrent = builder.linear(builder.node("Tanh", first_h), _decoder_gates(weights).of_h)
     builder.output(recurrent, "recurrent", ["N", 1, "4H"])
-    first_c = builder.linear(c, weights["network.decoder.start_c.weight"], weights["network.decoder.start_c.bias"], exact=True)
+    first_c = builder.linear(c, weights["decoder.start_c.weight"], weights["decoder.start_c.bias"], exact=True)
     builder.output(first_c, "c", ["N", 1, "H"])
     return builder.model()
 
@@ -86,16 +87,16 @@ class Gates(NamedTuple):
 
 
 def _decoder_gates(weights: Weights) -> Gates:
-    of_inputs, of_h = (weights[f"network.decoder.lstm.weight_{kind}_l0"] for kind in ("ih", "hh"))
-    size, width = of_h.shape[1], weights["network.decoder.embedding.weight"].shape[1]
+    of_inputs, of_h = (weights[f"decoder.lstm.weight_{kind}_l0"] for kind in ("ih", "hh"))
+    size, width = of_h.shape[1], weights["decoder.embedding.weight"].shape[1]
     order = np.r_[0:size, size : 2 * size, 3 * size : 4 * size, 2 * size : 3 * size]  # torch has cell before output
-    bias = weights["network.decoder.lstm.bias_ih_l0"] + weights["network.decoder.lstm.bias_hh_l0"]
+    bias = weights["decoder.lstm.bias_ih_l0"] + weights["decoder.lstm.bias_hh_l0"]
     return Gates(of_inputs[order, :width], of_inputs[order, width:], of_h[order], bias[order])
 
 
 def _gates_of_words(weights: Weights) -> Iterator[NDArray[np.float32]]:
     """What each target word adds to the gates of the decoder's LSTM, with its bias: some words [.., 4H] at a time."""
-    gates, vectors = _decoder_gates(weights), weights["network.decoder.embedding.weight"]
+    gates, vectors = _decoder_gates(weights), weights["decoder.embedding.weight"]
     for start in range(0, len(vectors), BLOCK):
         yield vectors[start : start + BLOCK] @ gates.of_words.T + gates.bias
 
@@ -129,14 +130,18 @@ def _decoder_graph(weights: Weights, arithmetic: str, input_feeding: bool) -> on
     next_c = builder.node("Add", kept, added)
     next_h = builder.node("Mul", output_gate, builder.node("Tanh", next_c))
 
-    combine = weights["network.decoder.combine.weight"]
-    parts = [of_h, weights["network.decoder.attention.query.weight"], combine[:, -size:]]
-    biases = [np.zeros_like(bias), weights["network.decoder.attention.query.bias"], weights["network.decoder.combine.bias"]]
+    combine = weights["decoder.combine.weight"]
+    parts = [of_h, weights["decoder.attention.query.weight"], combine[:, -size:]]
+    biases = [
+        np.zeros_like(bias),
+        weights["decoder.attention.query.bias"],
+        weights["decoder.combine.bias"],
+    ]
     product = builder.linear(next_h, np.concatenate(parts), np.concatenate(biases))
     sizes = builder.weight(np.array([len(part) for part in parts]))
     next_recurrent, query, own = builder.node("Split", product, sizes, outputs=3, axis=-1)
     compared = builder.node("Tanh", builder.node("Add", keys, query))  # [N, S, H]
-    energies = builder.node("MatMul", compared, builder.weight(weights["network.decoder.attention.energy.weight"].T))
+    energies = builder.node("MatMul", compared, builder.weight(weights["decoder.attention.energy.weight"].T))
     shares = builder.node("Softmax", builder.node("Add", energies, mask), axis=1)  # [N, S, 1]
     context = builder.node("FusedMatMul", shares, values, domain=MICROSOFT, transA=1)  # [N, 1, H]
     output = builder.node("Tanh", builder.node("Add", own, context))
@@ -148,9 +153,9 @@ def _decoder_graph(weights: Weights, arithmetic: str, input_feeding: bool) -> on
 
 def _bidirectional_lstm(builder: GraphBuilder, inputs: str, lengths: str, weights: Weights, size: int) -> Any:
     """inputs [S, N, E] -> all states [S, 2, N, H], the last h and c [2, N, H]"""
-    order = np.r_[0:size, 3 * size : 4 * size, size : 2 * size, 2 * size : 3 * size]  # ONNX has input, output, forget, cell
+    order = np.r_[0:size, 3 * size : 4 * size, size : 2 * size, 2 * size : 3 * size]  # in ONNX output comes second
     both = {
-        kind: np.stack([weights[f"network.encoder.lstm.{kind}_l0{suffix}"][order] for suffix in ("", "_reverse")])
+        kind: np.stack([weights[f"encoder.lstm.{kind}_l0{suffix}"][order] for suffix in ("", "_reverse")])
         for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     }
     bias = builder.weight(np.concatenate([both["bias_ih"], both["bias_hh"]], 1))

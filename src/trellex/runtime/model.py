@@ -58,7 +58,7 @@ class RuntimeModel:
         return self.layer.sample(state.hidden, temperature, random)
 
 
-def load_export(folder: Path, threads: int = 1) -> LoadedModel:
+def load_export(folder: Path, threads: int = 1) -> LoadedModel[RuntimeModel]:
     """The model of a folder that `trellex export` made. Raises ValueError that names what is wrong with it."""
     export = Export.open(folder)
     manifest = export.manifest

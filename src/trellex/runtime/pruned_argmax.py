@@ -68,7 +68,7 @@ class PrunedArgmax:
     def __call__(self, h: Floats) -> tuple[NDArray[np.int64], Floats]:
         """h [N, H] -> rows, leads [N]"""
         rows, leads = np.empty(len(h), np.int64), np.empty(len(h))
-        best(h, *self._exact, *self._bounds, rows, leads)
+        best(h, *self._exact, *self._bounds, rows, leads)  # type: ignore[call-arg]
         return rows, leads
 
 

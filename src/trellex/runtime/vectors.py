@@ -67,7 +67,8 @@ class GateVectors:
     def save(path: Path, blocks: Iterable[Floats], vocab_size: int, width: int) -> None:
         """Round and write a table, given as some words' gates [.., 4H] after the other, and its scales beside it."""
         table = np.lib.format.open_memmap(path, "w+", np.int8, (vocab_size, GATES, width // GATES))
-        scales = np.lib.format.open_memmap(path.with_name(f"{path.stem}.scales.npy"), "w+", np.float32, (vocab_size, GATES, 1))
+        beside = path.with_name(f"{path.stem}.scales.npy")
+        scales = np.lib.format.open_memmap(beside, "w+", np.float32, (vocab_size, GATES, 1))
         start = 0
         for block in blocks:
             gates, rows = block.reshape(len(block), GATES, -1), slice(start, start + len(block))

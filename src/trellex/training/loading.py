@@ -7,6 +7,7 @@ from pathlib import Path
 from trellex.heads import HeadSpec
 from trellex.loaded import LoadedModel
 from trellex.nmt.build import build_model
+from trellex.nmt.model import TranslationModel
 from trellex.nmt.settings import ModelSettings
 from trellex.text.manifest import PrepareSettings
 from trellex.text.vocabulary import Vocabulary
@@ -14,7 +15,7 @@ from trellex.training import checkpoint
 from trellex.training.processes import choose_device
 
 
-def load_checkpoint(path: Path, device: str = "cpu", decoding: str | None = None) -> LoadedModel:
+def load_checkpoint(path: Path, device: str = "cpu", decoding: str | None = None) -> LoadedModel[TranslationModel]:
     """The model of a checkpoint, or of a run, whose best checkpoint is taken.
 
     Args:

@@ -253,9 +253,8 @@ class Trainer:
 
     def _check_same_run(self, newest: Path) -> None:
         """Raises ValueError if a checkpoint is of another training than this one."""
-        ours, theirs = (
-            _identity(recipe) for recipe in (self.recipe.model_dump(mode="json"), checkpoint.load_info(newest)["recipe"])
-        )
+        recipes = self.recipe.model_dump(mode="json"), checkpoint.load_info(newest)["recipe"]
+        ours, theirs = map(_identity, recipes)
         for part, value in ours.items():
             if theirs[part] != value:
                 raise ValueError(

@@ -26,6 +26,7 @@ test: lint types unit  ## everything that must be green
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 types: $(READY)
 	$(BIN)/mypy

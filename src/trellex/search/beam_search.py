@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.search.loop import Choice, Hypothesis, Model, Open, grow, length_limit
+from trellex.search.loop import Choice, GreedyModel, Hypothesis, Model, Open, grow, length_limit
+from trellex.text.vocabulary import EOS
 
 
 def greedy(
@@ -16,8 +17,14 @@ def greedy(
 ) -> list[Hypothesis]:
     """The best next word, again and again. Without `scores` it is faster, and log_probs are NaN.
 
+    A model that is asked for no scores and can do this by itself is let to.
+
     sources: ids of each sentence, none of them empty -> one hypothesis of each
     """
+    limits = [length_limit(len(source)) for source in sources]
+    if not scores and isinstance(model, GreedyModel):
+        found = ([int(word) for word in words] for words in model.greedy(sources, limits))
+        return [Hypothesis([word for word in words if word != EOS], [np.nan] * len(words), np.nan) for words in found]
 
     def choose(rows: Open) -> Choice:
         if scores:
@@ -26,7 +33,6 @@ def greedy(
         best = model.best(rows.state)
         return Choice(None, best, np.full(len(best), np.nan))
 
-    limits = [length_limit(len(source)) for source in sources]
     return [best for (best,) in grow(model, sources, choose, limits=limits, length_penalty=length_penalty)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,14 @@ class Model(Protocol):
     def log_prob(self, state: Any, words: Ints) -> NDArray[Any]: ...
 
     def sample(self, state: Any, temperature: float, random: np.random.Generator) -> Ints: ...
+
+
+@runtime_checkable
+class GreedyModel(Model, Protocol):
+    """A model that also finds greedy translations by itself, without coming back at every word: say, on a GPU."""
+
+    def greedy(self, sources: Sequence[NDArray[Any]], limits: Sequence[int]) -> Sequence[Sequence[int]]:
+        """The best words again and again, of each source at most so many, up to EOS where that was reached."""
 
 
 class Hypothesis(NamedTuple):

@@ -6,12 +6,14 @@ from typing import Any, Self
 
 from torch import Tensor, nn
 
+from trellex.codes import Code
 from trellex.heads.bits import BitLayer
+from trellex.heads.distribution import CodeDistribution
 from trellex.heads.head import Cost, Head
 from trellex.heads.spec import BinarySpec
 
 
-class BinaryHead(Head):
+class BinaryHead(CodeDistribution, Head):
     """Predicts the redundant bits of a word's code: O(H log V) time and memory.
 
     Args:
@@ -20,9 +22,11 @@ class BinaryHead(Head):
     """
 
     bits: BitLayer
+    code: Code
 
     def __init__(self, bits: BitLayer, **options: Any) -> None:
-        super().__init__(bits.hidden_size, bits.vocab_size, **options)
+        Head.__init__(self, bits.hidden_size, bits.vocab_size, **options)
+        CodeDistribution.__init__(self, bits.code, bits.ecc, vocab_size=bits.vocab_size, decoding=bits.decoding)
         self.bits = bits
 
     @classmethod
@@ -32,17 +36,8 @@ class BinaryHead(Head):
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         return self.bits.loss(h, target, self.label_smoothing)
 
-    def _log_prob(self, h: Tensor, words: Tensor) -> Tensor:
-        return self.bits._log_prob(h, words)
-
-    def _topk(self, h: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        return self.bits._topk(h, k)
-
-    def _best(self, h: Tensor) -> Tensor:
-        return self.bits._best(h)
-
-    def _sample(self, h: Tensor, temperature: float, generator: Any) -> Tensor:
-        return self.bits._sample(h, temperature, generator)
+    def _outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        return self.bits._outputs(h)
 
     def cost(self) -> Cost:
         return self.bits.cost()

@@ -51,6 +51,7 @@ class Head(Distribution, nn.Module):
     Attributes:
         spec: what it was built from
         bits: the layer that predicts bits, if there is one
+        code: the code of the words, if they have one: a part of the model, like its weights
 
     Shape:
         h [.., H], target and words [..]; inside, T rows: h [T, H], target and words [T]
@@ -58,6 +59,7 @@ class Head(Distribution, nn.Module):
 
     spec: HeadSpec
     bits: BitLayer | None
+    code: Code | None
 
     def __init__(
         self,
@@ -69,7 +71,7 @@ class Head(Distribution, nn.Module):
         label_smoothing: float = 0.0,
     ) -> None:
         nn.Module.__init__(self)
-        self.bits = None
+        self.bits = self.code = None
         self.hidden_size = hidden_size
         self.vocab_size = vocab_size
         self.ignore_index = ignore_index
@@ -80,11 +82,6 @@ class Head(Distribution, nn.Module):
     @abstractmethod
     def from_spec(cls, spec: Any, hidden_size: int, vocab: Any, embedding: nn.Embedding | None) -> Self:
         """The layer of a description of its family. vocab: a size, or a vocabulary with counts"""
-
-    @property
-    def code(self) -> Code | None:
-        """The code of the words, if they have one: a part of the model, like its weights."""
-        return None if self.bits is None else self.bits.code
 
     def loss(self, h: Tensor, target: Tensor) -> Tensor:
         """What training minimises. h [.., H], target [..] -> [..], or a single number after reduction"""

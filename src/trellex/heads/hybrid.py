@@ -30,7 +30,7 @@ class HybridHead(HybridDistribution, Head):
     ) -> None:
         super().__init__(bits.hidden_size, bits.vocab_size, **options)
         self.softmax = nn.Linear(bits.hidden_size, bits.first_rare + 1)
-        self.bits = bits
+        self.bits, self.code = bits, bits.code
         self.softmax_weight, self.bits_weight = softmax_weight, bits_weight
 
     @classmethod

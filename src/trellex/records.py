@@ -44,6 +44,8 @@ def problems(error: ValidationError, model: type[BaseModel] | None = None, unkno
     lines = []
     for problem in error.errors():
         message = problem["msg"].removeprefix("Value error, ")
+        if message.startswith("Input should be") and isinstance(problem["input"], str | int | float | None):
+            message += f", got {problem['input']!r}"
         if model is not None and problem["type"] == "extra_forbidden":
             *parents, key = problem["loc"]
             known = _part(model, parents).model_fields

@@ -6,54 +6,18 @@ Every family of heads has a class here; a subclass of `HeadSpec` with forms of i
 from __future__ import annotations
 
 import json
-import math
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, model_validator
 
-from trellex.arrays import is_count
 from trellex.codes import Code, FrequencyCode, HuffmanCode, RandomCode, code_from_dict, load_code
 from trellex.records import Record, problems
 from trellex.trellis import ConvolutionalCode, IdentityCode
 
 CODES = ("frequency", "random", "huffman")
-
-
-def _expected(what: str, is_right: Callable[[Any], bool], convert: Callable[[Any], Any] | None = None) -> Any:
-    """A check of an option whose error says what was expected and what was given."""
-
-    def check(value: Any) -> Any:
-        if not is_right(value):
-            raise ValueError(f"expected {what}, got {value!r}")
-        return convert(value) if convert else value
-
-    return BeforeValidator(check)
-
-
-def _one_of(*names: str) -> Any:
-    return _expected(f"one of {', '.join(names)}", lambda value: isinstance(value, str) and value in names)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-Count = Annotated[int, _expected("a whole number of at least 1", is_count, operator.index)]
-Seed = Annotated[int, _expected("a whole number of at least 0", lambda value: value == 0 or is_count(value))]
-Weight = Annotated[float, _expected("a number of at least 0", _is_number)]
-Share = Annotated[float, _expected("a share of at least 0 and below 1", lambda value: _is_number(value) and value < 1)]
 
 
 class HeadSpec(Record):
@@ -66,8 +30,8 @@ class HeadSpec(Record):
 
     type: str = Field(description="the name of the output layer")
     ignore_index: int = Field(-100, description="targets with this id cost nothing")
-    reduction: Annotated[str, _one_of("none", "mean", "sum")] = Field("none", description="of the loss of all tokens")
-    label_smoothing: Share = Field(0.0, description="the share of the loss that is the mean over all words")
+    reduction: Literal["none", "mean", "sum"] = Field("none", description="of the loss of all tokens")
+    label_smoothing: float = Field(0.0, ge=0, lt=1, description="the share of the loss that is the mean over all words")
 
     forms: ClassVar[tuple[str, ...]] = ()  # of the type, such as hybrid-N-ec
     uses_embedding: ClassVar[bool] = False  # whether it is built on the decoder's word vectors
@@ -136,7 +100,7 @@ class HeadSpec(Record):
         return ", ".join(self._peculiarities())
 
     def _peculiarities(self) -> list[str]:
-        return [f"{name} {_short(value)}" for name, value in self.options().items() if name != "type"]
+        return [f"{name} {_plain(value, in_label=True)}" for name, value in self.options().items() if name != "type"]
 
     @property
     def label(self) -> str:
@@ -168,31 +132,30 @@ class CodeFile(Record):
     file: Path
 
 
+def _as_code(code: Any) -> str | CodeFile | Code:
+    if isinstance(code, Mapping):
+        return CodeFile.model_validate(code) if "file" in code else code_from_dict(code)
+    if isinstance(code, Code | CodeFile) or code in CODES:
+        return code
+    raise ValueError(f"expected one of {', '.join(CODES)}, got {code!r}")
+
+
 class CodeSpec(HeadSpec):
     """What all heads have that predict the bits of words."""
 
-    code: Any = Field(
+    code: Annotated[Any, BeforeValidator(_as_code)] = Field(
         "frequency", description="frequency, random (with a seed), huffman; {file: …}, a code that was saved; or a Code"
     )
-    seed: Seed = Field(0, description="of a random code")
-    loss: Annotated[str, _one_of("squared", "cross_entropy", "trellis")] | None = Field(
+    seed: int = Field(0, ge=0, description="of a random code")
+    loss: Literal["squared", "cross_entropy", "trellis"] | None = Field(
         None, description="squared, as in the paper, cross_entropy of the bits, or trellis: −log P"
     )
-    decoding: Annotated[str, _one_of("exact", "paper")] = Field(
+    decoding: Literal["exact", "paper"] = Field(
         "exact", description="exact, the most probable word, or paper, in which bits may spell no word, hence UNK"
     )
     generators: tuple[str, ...] | None = Field(None, description="of the error-correcting code")
-    mixtures: Count = Field(1, description="sets of bits; their loss is trellis")
-    hidden_layer: Count | None = Field(None, description="the size of a layer before the bits; none unless given")
-
-    @field_validator("code", mode="before")
-    @classmethod
-    def _is_code(cls, code: Any) -> str | CodeFile | Code:
-        if isinstance(code, Mapping):
-            return CodeFile.model_validate(code) if "file" in code else code_from_dict(code)
-        if isinstance(code, Code | CodeFile) or code in CODES:
-            return code
-        raise ValueError(f"expected one of {', '.join(CODES)}, got {code!r}")
+    mixtures: int = Field(1, ge=1, description="sets of bits; their loss is trellis")
+    hidden_layer: int | None = Field(None, ge=1, description="the size of a layer before the bits; none unless given")
 
     @model_validator(mode="after")
     def _options_agree(self) -> Self:
@@ -225,7 +188,10 @@ class CodeSpec(HeadSpec):
         has_the_papers_loss = self.loss in (None, "squared") and "mixtures" not in options
         if has_the_papers_loss:
             options.pop("loss", None)
-        found = [str(value) if name == "loss" else f"{name} {_short(value)}" for name, value in options.items()]
+        found = [
+            str(value) if name == "loss" else f"{name} {_plain(value, in_label=True)}"
+            for name, value in options.items()
+        ]
         is_as_expected = self.decoding == ("paper" if has_the_papers_loss else "exact")
         return found if is_as_expected else [*found, f"{self.decoding} decoding"]
 
@@ -265,20 +231,20 @@ class BinarySpec(CodeSpec):
 class HybridSpec(CodeSpec):
     """A softmax over the N − 1 most frequent words and the marker OTHER; codes for the rest."""
 
-    numbering: str | None = Field(
+    numbering: Literal["paper", "rare"] | None = Field(
         None,
         description="paper, the code spans the whole vocabulary, or rare, the rare words alone; unless given, paper "
         "for the frequency code and the paper's losses, rare otherwise",
     )
-    softmax_weight: Weight = Field(1.0, description="λ_H, of the softmax's loss")
-    bits_weight: Weight = Field(1.0, description="λ_B, of the bits' loss")
+    softmax_weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="λ_H, of the softmax's loss")
+    bits_weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="λ_B, of the bits' loss")
 
     forms = ("hybrid-N", "hybrid-N-ec")
 
     @model_validator(mode="after")
     def _numbering_fits(self) -> Self:
-        if self.numbering not in (None, "paper", "rare") or (self.numbering == "paper" and self.code != "frequency"):
-            raise ValueError(f"numbering: expected rare, or paper with the frequency code, got {self.numbering!r}")
+        if self.numbering == "paper" and self.code != "frequency":
+            raise ValueError("numbering: the paper's is for the frequency code; use rare, or leave it out")
         return self
 
     @property
@@ -305,17 +271,10 @@ def _has_form(form: str, name: str) -> bool:
     return re.fullmatch(form.replace("N", "[0-9]+"), name) is not None
 
 
-def _plain(value: Any) -> Any:
-    """An option as JSON and YAML hold it."""
+def _plain(value: Any, in_label: bool = False) -> Any:
+    """An option as JSON and YAML hold it, or as a label does."""
     if isinstance(value, CodeFile):
-        return {"file": str(value.file)}
+        return value.file.stem if in_label else {"file": str(value.file)}
     if isinstance(value, Code):
-        return value.to_dict()
+        return value.kind if in_label else value.to_dict()
     return list(value) if isinstance(value, tuple) else value
-
-
-def _short(value: Any) -> Any:
-    """An option in a label."""
-    if isinstance(value, CodeFile):
-        return value.file.stem
-    return value.kind if isinstance(value, Code) else _plain(value)

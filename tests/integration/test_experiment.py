@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from trellex.experiment.result import Result
+from trellex.evaluation.result import Result
 from trellex.training import checkpoint
 
 HEADS = ["softmax", {"type": "binary-ec", "decoding": "paper"}]

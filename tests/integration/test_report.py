@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from matplotlib import image
 
+from trellex.evaluation.result import Result
 from trellex.experiment.grid import Grid
-from trellex.experiment.result import Result
 from trellex.report.page import write_report
 
 SYNTHETIC = runpy.run_path(str(Path(__file__).parents[1] / "unit" / "report" / "synthetic.py"))

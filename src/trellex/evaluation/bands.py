@@ -32,6 +32,11 @@ class WordBand:
     translated: int
     expected: int
 
+    @property
+    def f1(self) -> float:
+        """Of what is translated and what is expected, how much is right, in percent."""
+        return 200 * self.right / max(self.translated + self.expected, 1)
+
 
 def word_bands(
     hypotheses: Sequence[Sequence[str]],

@@ -8,11 +8,12 @@ from trellex.evaluation import text_bleu, token_bleu
 from trellex.evaluation.bands import rarest_ranks, word_bands
 from trellex.evaluation.bit_errors import bit_errors
 from trellex.evaluation.bootstrap import sentence_statistics
+from trellex.evaluation.curve import averaged_test_bleu, best_evaluation
+from trellex.evaluation.result import Result, Score, Training
 from trellex.evaluation.size import Size
 from trellex.experiment.job import Job
 from trellex.experiment.machine import device_name, versions
 from trellex.experiment.metrics import Metrics
-from trellex.experiment.result import Evaluation, Result, Score, Training
 from trellex.search import SearchSettings
 from trellex.text.corpus import Corpus
 from trellex.text.manifest import TextSettings
@@ -22,7 +23,7 @@ from trellex.training.display import Display
 from trellex.training.loading import load_checkpoint
 from trellex.training.tally import Sums
 from trellex.training.trainer import Trainer
-from trellex.training.validation import GREEDY, averaged_test_bleu, best_evaluation, translate_split
+from trellex.training.validation import GREEDY, translate_split
 
 SEARCHES = {"greedy": GREEDY, "beam 5": SearchSettings(beam=5)}
 
@@ -43,9 +44,8 @@ def score(job: Job) -> None:
     references = test.target_tokens
     translations = {name: translate_split(loaded.model, test, vocabulary, how) for name, how in SEARCHES.items()}
     metrics = Metrics.read(job.run)
-    evaluations, averaged = metrics.evaluations, averaged_test_bleu(metrics.evaluations)
+    averaged = averaged_test_bleu(metrics.evaluations)
     assert averaged is not None  # there is a test split
-    curve = [Evaluation.model_validate(evaluation._asdict()) for evaluation in evaluations]
     Result(
         cell=job.cell,
         corpus=job.corpus,
@@ -53,8 +53,8 @@ def score(job: Job) -> None:
         versions=versions(),
         size=Size.of(loaded.model),
         losses=metrics.losses,
-        curve=curve,
-        best=curve[evaluations.index(best_evaluation(evaluations))],
+        curve=metrics.evaluations,
+        best=best_evaluation(metrics.evaluations),
         averaged_test_bleu=averaged,
         training=_training(job, metrics, corpus, loaded.model.device.type),
         scores={name: _score(found, references, loaded.text) for name, found in translations.items()},

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from trellex.experiment.result import Cell, Result
+from trellex.evaluation.result import Cell, Result
 from trellex.records import Record
 from trellex.training import checkpoint
 from trellex.training.recipe import Recipe

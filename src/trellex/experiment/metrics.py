@@ -8,8 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from trellex.experiment.result import Loss
-from trellex.training.validation import Evaluation
+from trellex.evaluation.curve import Evaluation, Loss
 
 WARM_UP = 3  # reports whose speed does not count
 
@@ -46,7 +45,7 @@ class Metrics:
 
     @property
     def losses(self) -> list[Loss]:
-        return [Loss(step=line["step"], loss=line["loss"]) for line in self._reports]
+        return [Loss(line["step"], line["loss"]) for line in self._reports]
 
     @property
     def tokens(self) -> int:

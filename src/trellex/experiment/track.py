@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from trellex.evaluation.curve import best_evaluation
+from trellex.evaluation.result import Result
 from trellex.experiment.job import Job
 from trellex.experiment.metrics import Metrics
-from trellex.experiment.result import Result
-from trellex.training.validation import best_evaluation
 
 State = Literal["waiting", "training", "scoring", "timing", "done", "failed", "stopped"]
 

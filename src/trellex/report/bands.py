@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.evaluation.bootstrap import bleu_of
-from trellex.experiment.result import Result
-from trellex.report.study import Direction
+from trellex.report.result_set import Direction
 
 RANKS = (100, 300, 1_000, 3_000, 10_000, 30_000)
 LENGTHS = (10, 20, 40, 80)
@@ -36,15 +35,14 @@ class Bands(NamedTuple):
 
 def bleu_by_rarest_word(direction: Direction) -> Bands:
     """Greedy token BLEU of the sentences whose rarest reference word is of like frequency."""
-    example = _example(direction)
+    example = direction.results[0]
     groups = sentence_groups(example.rarest, example.size.vocabulary)
     return _bleu_by_group(direction, "greedy", groups, np.array(example.rarest))
 
 
 def bleu_by_length(direction: Direction, search: str) -> Bands | None:
     """Token BLEU of the sentences whose references are of like length, by one way of searching; None if not done."""
-    results = (result for method in direction.methods.values() for result in method.results)
-    example = next((result.scores[search] for result in results if search in result.scores), None)
+    example = next((result.scores[search] for result in direction.results if search in result.scores), None)
     if example is None:
         return None
     lengths = np.array(example.sentences)[:, 1]
@@ -64,22 +62,15 @@ def _bleu_by_group(direction: Direction, search: str, groups: list[Group], of_se
 
 def word_f1(direction: Direction) -> Bands:
     """F1 of known words of like frequency: of what is translated and what is expected, how much is right."""
-    example = _example(direction)
+    example = direction.results[0]
     vocabulary = example.size.vocabulary
-    known = [(place, band) for place, band in enumerate(example.bands) if band.first_rank < vocabulary]
-    places, bands = [place for place, _ in known], [band for _, band in known]
+    known = [place for place, band in enumerate(example.bands) if band.first_rank < vocabulary]
     groups = [
         Group(band.first_rank, band.end_rank, band.expected, rank_label(band.first_rank, band.end_rank, vocabulary))
-        for band in bands
+        for band in (example.bands[place] for place in known)
     ]
     values = {
-        name: [
-            [
-                200 * band.right / max(band.translated + band.expected, 1)
-                for band in (result.bands[place] for place in places)
-            ]
-            for result in method.results
-        ]
+        name: [[result.bands[place].f1 for place in known] for result in method.results]
         for name, method in direction.methods.items()
     }
     return Bands(groups, values)
@@ -147,7 +138,3 @@ def rank_label(first: int, end: int, vocabulary: int) -> str:
     if end >= vocabulary:
         return f"≥ {first:,}" if end == vocabulary else f"≥ {first:,} or unknown"
     return f"{first:,}–{end - 1:,}" if first else f"< {end:,}"
-
-
-def _example(direction: Direction) -> Result:
-    return next(iter(direction.methods.values())).first

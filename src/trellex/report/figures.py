@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any, Protocol
 
 try:
-    from matplotlib import style
+    import matplotlib.style
 except ModuleNotFoundError as error:
     raise ImportError("figures are drawn by matplotlib, which is missing: pip install 'trellex[report]'") from error
 from matplotlib.axes import Axes
@@ -15,15 +16,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from trellex.experiment.result import slug
+from trellex.evaluation.result import slug
+from trellex.report.annotations import Point, annotate_points
 from trellex.report.bands import Bands, bleu_by_rarest_word, word_f1
-from trellex.report.labels import Point, label_points
-from trellex.report.looks import Look
-from trellex.report.method import MethodName
 from trellex.report.picture import Picture
-from trellex.report.study import Direction, Method
+from trellex.report.result_set import Direction, Method
+from trellex.report.styles import Style
 
-STYLE: dict[str, Any] = {
+RC_PARAMS: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],  # Verdana is as wide, where a reader lacks the first
     "font.size": 10,
@@ -49,7 +49,7 @@ STYLE: dict[str, Any] = {
 AVERAGED = "Test BLEU (mean of 5 evaluations), %"
 THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}")
 
-Looks = dict[str, Look]
+Styles = dict[str, Style]
 
 
 class Plot(Protocol):
@@ -57,14 +57,14 @@ class Plot(Protocol):
 
     __name__: str
 
-    def __call__(self, direction: Direction, looks: Looks, /) -> Figure | None: ...
+    def __call__(self, direction: Direction, styles: Styles, /) -> Figure | None: ...
 
 
-def draw(plot: Plot, direction: Direction, looks: Looks) -> Picture | None:
+def draw(plot: Plot, direction: Direction, styles: Styles) -> Picture | None:
     """Draw one of the figures below, the same bytes whenever it is drawn; none if there is nothing to show."""
     name = slug(f"{plot.__name__.replace('_', ' ')} {direction.title}")
-    with style.context(["default", STYLE | {"svg.hashsalt": name}]):
-        figure = plot(direction, looks)
+    with matplotlib.style.context(["default", RC_PARAMS | {"svg.hashsalt": name}]):
+        figure = plot(direction, styles)
         if figure is None:
             return None
         svg, png = io.BytesIO(), io.BytesIO()
@@ -73,99 +73,79 @@ def draw(plot: Plot, direction: Direction, looks: Looks) -> Picture | None:
     return Picture(name, figure.axes[0].get_title(loc="left"), svg.getvalue(), png.getvalue())
 
 
-def curves(direction: Direction, looks: Looks) -> Figure:
+def curves(direction: Direction, styles: Styles) -> Figure:
     """Test BLEU against training steps, a line for each training."""
     figure, axes = _figure(f"{direction.title}: training curves")
     for name, method in direction.methods.items():
-        look = looks[name]
+        width = 1.6 if len(method.results) == 1 else 0.9
         for result in method.results:
-            axes.plot(
-                [evaluation.step for evaluation in result.curve],
-                [evaluation.test for evaluation in result.curve],
-                color=look.color,
-                linestyle=look.line,
-                linewidth=1.6 if len(method.results) == 1 else 0.9,
-            )
+            steps, scores = zip(*((evaluation.step, evaluation.test) for evaluation in result.curve), strict=True)
+            axes.plot(steps, scores, linewidth=width, **_line(styles[name]))
     axes.set(xlabel="Training steps (batches)", ylabel="Test BLEU (tokens, greedy), %")
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(THOUSANDS)
-    handles = [_handle(name, looks[name], marker=False) for name in direction.methods]
-    figure.legend(handles=handles, loc="outside right upper", handlelength=2.8)
+    _legend(figure, [Line2D([], [], label=name, **_line(styles[name])) for name in direction.methods])
     return figure
 
 
-def hybrid_sizes(direction: Direction, looks: Looks) -> Figure | None:
+def hybrid_sizes(direction: Direction, styles: Styles) -> Figure | None:
     """BLEU against the number N of words in a hybrid's softmax, between softmax and binary codes alone."""
-    names = {name: MethodName.parse(name) for name in direction.methods}
-    hybrids = {
-        corrected: [
-            name for name, each in names.items() if each.size and each.corrected == corrected and not each.variant
-        ]
-        for corrected in (False, True)
-    }
-    sizes = sorted({names[name].size for members in hybrids.values() for name in members})
+    hybrids = {name: each for name, each in direction.methods.items() if each.head.size and not each.head.variant}
+    sizes = sorted({method.head.size for method in hybrids.values()})
     if len(sizes) < 2:
         return None
     figure, axes = _figure(f"{direction.title}: BLEU against N")
     handles = []
-    for bound in ("softmax", "binary", "binary-ec"):
-        if bound in direction.methods:
-            look = looks[bound]
-            line = axes.axhline(
-                _averaged(direction.methods[bound]), color=look.color, linestyle=look.line, linewidth=1.4
-            )
-            line.set_label(bound)
-            handles.append(line)
-    for corrected, members in hybrids.items():
+    for name in ("softmax", "binary", "binary-ec"):
+        if name in direction.methods:
+            height = _averaged(direction.methods[name])
+            handles.append(axes.axhline(height, label=name, linewidth=1.4, **_line(styles[name])))
+    for is_corrected, label, line_style in ((False, "hybrid-N", "--"), (True, "hybrid-N-ec", "-")):
+        members = {name: each for name, each in hybrids.items() if each.head.is_corrected == is_corrected}
         if members:
-            label, line_style = ("hybrid-N-ec", "-") if corrected else ("hybrid-N", "--")
-            heights = [_averaged(direction.methods[name]) for name in members]
-            (line,) = axes.plot([names[name].size for name in members], heights, color="#777777", linestyle=line_style)
-            line.set_label(label)
-            handles.append(line)
-        for name in members:
-            _point(axes, names[name].size, direction.methods[name], looks[name])
+            points = [(method.head.size, _averaged(method)) for method in members.values()]
+            handles += axes.plot(*zip(*points, strict=True), color="#777777", linestyle=line_style, label=label)
+        for name, method in members.items():
+            _point(axes, method.head.size, method, styles[name])
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator(sizes))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(THOUSANDS)
     axes.margins(x=0.12)
     axes.set(xlabel="N, words in the softmax part of a hybrid (log scale)", ylabel=AVERAGED)
-    figure.legend(handles=handles, loc="outside right upper", handlelength=2.8)
+    _legend(figure, handles)
     return figure
 
 
-def output_size(direction: Direction, looks: Looks) -> Figure:
+def output_size(direction: Direction, styles: Styles) -> Figure:
     """BLEU against the parameters of the output layer, a labelled point for each method."""
     figure, axes = _figure(f"{direction.title}: BLEU against the size of the output layer")
     points = []
     for name, method in direction.methods.items():
         size = method.first.size.output_parameters
-        points.append(Point(size, _averaged(method), name, looks[name].color))
-        _point(axes, size, method, looks[name])
+        points.append(Point(size, _averaged(method), name, styles[name].color))
+        _point(axes, size, method, styles[name])
     axes.set_xscale("log")
     axes.margins(x=0.16, y=0.14)
     axes.set(xlabel="Parameters of the output layer (log scale)", ylabel=AVERAGED)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
-    label_points(figure, axes, points)
+    annotate_points(figure, axes, points)
     return figure
 
 
-def frequency_bands(direction: Direction, looks: Looks) -> Figure:
+def frequency_bands(direction: Direction, styles: Styles) -> Figure:
     """BLEU of sentences by their rarest word, and F1 of words, both by rank."""
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _draw_bands(left, bleu_by_rarest_word(direction), looks)
+    _draw_bands(left, bleu_by_rarest_word(direction), styles)
     left.set_title(f"{direction.title}: BLEU by rarest word")
     left.set(xlabel="Rank of the sentence's rarest reference word", ylabel="Test BLEU (tokens, greedy), %")
-    _draw_bands(right, word_f1(direction), looks)
+    _draw_bands(right, word_f1(direction), styles)
     right.set_title(f"{direction.title}: F1 of words")
     right.set(xlabel="Rank of the word by frequency in training", ylabel="F1 of words, %")
-    figure.legend(
-        handles=[_handle(name, looks[name]) for name in direction.methods], loc="outside right upper", handlelength=2.8
-    )
+    _legend(figure, [Line2D([], [], label=name, **_marked(styles[name])) for name in direction.methods])
     return figure
 
 
@@ -176,32 +156,39 @@ def _figure(title: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _draw_bands(axes: Axes, bands: Bands, looks: Looks) -> None:
+def _draw_bands(axes: Axes, bands: Bands, styles: Styles) -> None:
     places = range(len(bands.groups))
     for name, by_seed in bands.values.items():
-        look = looks[name]
         heights = [fmean(values) for values in zip(*by_seed, strict=True)]
-        axes.plot(places, heights, color=look.color, linestyle=look.line, marker=look.marker, linewidth=1.4)
+        axes.plot(places, heights, linewidth=1.4, **_marked(styles[name]))
     axes.set_xticks(places, [group.label.replace("–", "–\n").replace(" or ", "\nor ") for group in bands.groups])
     axes.tick_params(axis="x", labelsize=9)
     axes.margins(x=0.08)
     axes.set_ylim(bottom=0)
 
 
-def _point(axes: Axes, x: float, method: Method, look: Look) -> None:
+def _point(axes: Axes, x: float, method: Method, style: Style) -> None:
     """The mean of the seeds, and a bar from the lowest to the highest of several."""
     values = [result.averaged_test_bleu for result in method.results]
     if len(values) > 1:
-        axes.plot([x, x], [min(values), max(values)], "-_", color=look.color, linewidth=1.2, markersize=9)
-    axes.plot(x, fmean(values), look.marker, color=look.color, markersize=7)
+        axes.plot([x, x], [min(values), max(values)], "-_", color=style.color, linewidth=1.2, markersize=9)
+    axes.plot(x, fmean(values), style.marker, color=style.color, markersize=7)
 
 
 def _averaged(method: Method) -> float:
     return fmean(result.averaged_test_bleu for result in method.results)
 
 
-def _handle(name: str, look: Look, marker: bool = True) -> Line2D:
-    return Line2D([], [], color=look.color, linestyle=look.line, marker=look.marker if marker else "", label=name)
+def _line(style: Style) -> dict[str, Any]:
+    return {"color": style.color, "linestyle": style.line}
+
+
+def _marked(style: Style) -> dict[str, Any]:
+    return _line(style) | {"marker": style.marker}
+
+
+def _legend(figure: Figure, handles: Sequence[Line2D]) -> None:
+    figure.legend(handles=handles, loc="outside right upper", handlelength=2.8)
 
 
 def _short(value: float) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from trellex.files import atomic_writer
 from trellex.report.picture import FOLDER, Picture
+from trellex.report.result_set import ResultSet
 from trellex.report.sections import sections
-from trellex.report.study import Study
 from trellex.report.table import Block, Heading
 
 TITLE = "Results"
@@ -49,7 +49,7 @@ def write_report(results: Path, folder: Path) -> list[Path]:
         results: a folder of results of an experiment
         folder: made if it is not there
     """
-    files = render(sections(Study.load(results)))
+    files = render(sections(ResultSet.load(results)))
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
     for path, data in files.items():
         with atomic_writer(folder / path, "wb") as file:

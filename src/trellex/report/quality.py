@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.evaluation.bootstrap import bootstrap, paired_bootstrap
-from trellex.experiment.result import Result, Score
+from trellex.evaluation.result import Result, Score
 from trellex.report.bands import Bands, bleu_by_length, bleu_by_rarest_word, word_f1
 from trellex.report.numbers import ABSENT, signed, spread
-from trellex.report.study import Direction, Method
+from trellex.report.result_set import Direction, Method
 from trellex.report.table import Table
 from trellex.report.tables import seeds
 
@@ -23,9 +23,8 @@ def scores(direction: Direction) -> Table:
     unit = "characters" if direction.name.endswith(("-ja", "-ko", "-zh")) else "13a"
     headings = ["method", "dev, best", "test, greedy", "95 % interval", "test, beam 5", f"text ({unit}), beam 5"]
     headings += ["length, beam 5", "to softmax, beam 5", "95 % interval", "p"]
-    used = sorted(
-        {each for result in _results(direction) for score in result.scores.values() for each in score.signatures}
-    )
+    scores = [score for result in direction.results for score in result.scores.values()]
+    used = sorted({signature for score in scores for signature in score.signatures})
     notes = [f"sacreBLEU signatures: {', '.join(used)}."]
     table = Table(f"{direction.title}: BLEU of the best checkpoint ({seeds(direction)})", headings, notes=notes)
     softmax = direction.methods.get("softmax")
@@ -79,10 +78,6 @@ def _bands(caption: str, bands: Bands, unit: str) -> Table:
     for name, by_seed in bands.values.items():
         table.add(name, *(spread(values) for values in zip(*by_seed, strict=True)))
     return table
-
-
-def _results(direction: Direction) -> list[Result]:
-    return [result for method in direction.methods.values() for result in method.results]
 
 
 def _score(result: Result, search: str, figure: Callable[[Score], float]) -> float | None:

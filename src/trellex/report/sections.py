@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trellex.report import figures, quality, tables, training
-from trellex.report.looks import Look, looks
 from trellex.report.picture import Picture
-from trellex.report.study import Corpus, Direction, Study
+from trellex.report.result_set import Corpus, Direction, ResultSet, methods_of
+from trellex.report.styles import method_styles
 from trellex.report.table import Block, Heading, Paragraph
 
 TABLE = (
@@ -54,20 +54,21 @@ TRAINING = (
 )
 
 
-def sections(study: Study) -> list[Block]:
+def sections(result_set: ResultSet) -> list[Block]:
     """All blocks of the report, in order."""
-    style = looks(study.methods)
-    blocks: list[Block] = [Paragraph(_introduction(study))]
-    for corpus in study.corpora:
-        blocks += [Heading(2, corpus.name), *_corpus(corpus, style)]
-    blocks += [Heading(2, "Training"), Paragraph(TRAINING), *map(training.trainings, study.corpora)]
-    return [*blocks, training.settings(study), training.software(study)]
+    styles = method_styles(methods_of(result_set.results))
+    blocks: list[Block] = [Paragraph(_introduction(result_set))]
+    for corpus in result_set.corpora:
+        blocks += [Heading(2, corpus.name), *_corpus(corpus, styles)]
+    blocks += [Heading(2, "Training"), Paragraph(TRAINING), *map(training.trainings, result_set.corpora)]
+    return [*blocks, training.settings(result_set), training.software(result_set)]
 
 
-def _introduction(study: Study) -> str:
-    names = [corpus.name for corpus in study.corpora]
+def _introduction(result_set: ResultSet) -> str:
+    trainings = _count(len(result_set.results), "training")
+    methods = _count(len(methods_of(result_set.results)), "method")
     return (
-        f"{_count(len(study.results), 'training')} of {_count(len(study.methods), 'method')} on {' and '.join(names)}: "
+        f"{trainings} of {methods} on {' and '.join(corpus.name for corpus in result_set.corpora)}: "
         "translation with output layers that predict the binary codes of words, against a softmax over all words, "
         "after Oda et al., Neural Machine Translation via Binary Code Prediction (ACL 2017). In hybrid-N the most "
         "frequent words have a softmax of size N and all others codes; -ec means that an error-correcting code "
@@ -80,22 +81,22 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _corpus(corpus: Corpus, style: dict[str, Look]) -> Iterator[Block]:
+def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
     directions, times = corpus.directions, tables.times_of(corpus)
     yield from _section("The paper's table", TABLE, [tables.quality_and_size(corpus)])
     yield from _section("Time", TIME, times or [Paragraph("Not measured.")])
     yield from _section("Quality", QUALITY, [quality.scores(direction) for direction in directions])
     by_length = map(quality.length_bands, directions)
     yield from _section("Short and long sentences", LENGTHS, [table for table in by_length if table is not None])
-    yield from _section("Training curves", CURVES, _pictures(directions, figures.curves, style))
-    yield from _section("The softmax in a hybrid", HYBRIDS, _pictures(directions, figures.hybrid_sizes, style))
-    yield from _section("Size and quality", OUTPUT_SIZE, _pictures(directions, figures.output_size, style))
+    yield from _section("Training curves", CURVES, _pictures(directions, figures.curves, styles))
+    yield from _section("The softmax in a hybrid", HYBRIDS, _pictures(directions, figures.hybrid_sizes, styles))
+    yield from _section("Size and quality", OUTPUT_SIZE, _pictures(directions, figures.output_size, styles))
     errors = map(quality.bit_errors, directions)
     yield from _section("Bit errors", BIT_ERRORS, [table for table in errors if table is not None])
     by_rank: list[Block] = []
     for direction in directions:
         by_rank += [quality.bleu_bands(direction), quality.f1_bands(direction)]
-        by_rank += _pictures([direction], figures.frequency_bands, style)
+        by_rank += _pictures([direction], figures.frequency_bands, styles)
     yield from _section("Frequent and rare words", BANDS, by_rank)
 
 
@@ -104,7 +105,7 @@ def _section(heading: str, text: str, blocks: Sequence[Block]) -> list[Block]:
     return [Heading(3, heading), Paragraph(text), *blocks] if blocks else []
 
 
-def _pictures(directions: Sequence[Direction], plot: figures.Plot, style: dict[str, Look]) -> list[Picture]:
+def _pictures(directions: Sequence[Direction], plot: figures.Plot, styles: figures.Styles) -> list[Picture]:
     """A figure for each direction that has one."""
-    drawn = (figures.draw(plot, direction, style) for direction in directions)
+    drawn = (figures.draw(plot, direction, styles) for direction in directions)
     return [picture for picture in drawn if picture is not None]

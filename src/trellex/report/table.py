@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
-from trellex.experiment.result import slug
+from trellex.evaluation.result import slug
 
 Emphasis = Literal["", "bold", "italic"]
 _STARS = {"": "", "bold": "**", "italic": "*"}

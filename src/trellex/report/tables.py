@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from trellex.experiment.result import Result, Timing
+from trellex.evaluation.result import Result, Timing
 from trellex.report.numbers import ABSENT, mean, one_in, ratio, significant, spread, times
 from trellex.report.paper import TIMED_DIRECTION, Row, paper_rows
-from trellex.report.study import Corpus, Direction
+from trellex.report.result_set import Corpus, Direction, methods_of
 from trellex.report.table import Cell, Table, best_two
 
 FASTER = "faster"
@@ -33,8 +33,9 @@ def quality_and_size(corpus: Corpus) -> Table:
         )
     caption = f"{corpus.name}: quality and size ({seeds(*corpus.directions)})"
     table = Table(caption, ["method", *ours, *theirs, *sizes], notes=notes)
-    scores = {direction.name: _scores(direction, corpus.methods) for direction in corpus.directions}
-    for name in corpus.methods:
+    methods = methods_of(corpus.results)
+    scores = {direction.name: _scores(direction, methods) for direction in corpus.directions}
+    for name in methods:
         paper = rows.get(name) if rows else None
         cells = [Cell(name), *(scores[direction.name][name] for direction in corpus.directions)]
         if rows:
@@ -80,7 +81,7 @@ def seeds(*directions: Direction) -> str:
     return f"{max(numbers)} seeds" if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)} seeds"
 
 
-def _scores(direction: Direction, methods: list[str]) -> dict[str, Cell]:
+def _scores(direction: Direction, methods: Iterable[str]) -> dict[str, Cell]:
     """Averaged BLEU of each method, the best two marked."""
     found = {name: _values(direction, name, lambda result: result.averaged_test_bleu) for name in methods}
     marks = best_two([mean(values) for values in found.values()])
@@ -116,7 +117,7 @@ def _mean_time(direction: Direction, name: str, figure: str) -> float | None:
 
 
 def _timings(direction: Direction) -> list[Timing]:
-    return [result.timing for method in direction.methods.values() for result in method.results if result.timing]
+    return [result.timing for result in direction.results if result.timing]
 
 
 def _how_timed(direction: Direction) -> list[str]:

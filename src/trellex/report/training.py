@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from trellex.report.numbers import ABSENT, mean, significant
-from trellex.report.study import Corpus, Study
+from trellex.report.result_set import Corpus, ResultSet
 from trellex.report.table import Table
 
 LEFT_OUT = ("data", "output", "head", "training.seed")  # folders, and what other tables tell
@@ -37,9 +37,9 @@ def trainings(corpus: Corpus) -> Table:
     return table
 
 
-def settings(study: Study) -> Table:
+def settings(result_set: ResultSet) -> Table:
     """The recipe: a value that all trainings of a corpus have in common, or all that occur."""
-    recipes = {corpus.name: [_flat(result.recipe) for result in corpus.results] for corpus in study.corpora}
+    recipes = {corpus.name: [_flat(result.recipe) for result in corpus.results] for corpus in result_set.corpora}
     keys = dict.fromkeys(key for flat in recipes.values() for recipe in flat for key in recipe)
     table = Table("Settings", ["setting", *recipes])
     for key in keys:
@@ -48,9 +48,9 @@ def settings(study: Study) -> Table:
     return table
 
 
-def software(study: Study) -> Table:
+def software(result_set: ResultSet) -> Table:
     """Versions, all that occur."""
-    versions = [result.versions for result in study.results]
+    versions = [result.versions for result in result_set.results]
     table = Table("Software", ["software", "version"])
     for name in sorted({name for each in versions for name in each}):
         table.add(name, _distinct(each.get(name, ABSENT) for each in versions))

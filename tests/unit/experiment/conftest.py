@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from trellex.experiment.result import Result
+from trellex.evaluation.result import Result
 from trellex.text import PrepareSettings, prepare
 
 TRAINING = {"max_steps": 4, "validate_every": 2, "device": "cpu"}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from trellex.evaluation.result import Timing
 from trellex.experiment.grid import Grid
-from trellex.experiment.result import Timing
 from trellex.experiment.runner import Runner, to_be_timed
 from trellex.training import checkpoint
 from trellex.training.recipe import load_recipe

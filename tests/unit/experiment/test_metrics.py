@@ -2,8 +2,8 @@
 
 import json
 
+from trellex.evaluation.result import Loss
 from trellex.experiment.metrics import Metrics
-from trellex.experiment.result import Loss
 from trellex.training.validation import Evaluation
 
 

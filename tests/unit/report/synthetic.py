@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from trellex.evaluation.bootstrap import bleu_of
-from trellex.experiment.result import Result
+from trellex.evaluation.result import Result
 
 METHODS = ("softmax", "binary", "hybrid-512", "hybrid-2048", "binary-ec", "hybrid-512-ec", "hybrid-2048-ec")
 BLEU = {

@@ -10,8 +10,8 @@ from synthetic import make_result, save_all
 from trellex.report import page
 from trellex.report.page import render, write_report
 from trellex.report.picture import Picture
+from trellex.report.result_set import ResultSet
 from trellex.report.sections import sections
-from trellex.report.study import Study
 from trellex.report.table import Cell, Heading, Paragraph, Table
 
 EMPTY_TAGS = {"meta"}
@@ -48,7 +48,7 @@ class WellFormed(HTMLParser):
 def results(tmp_path_factory):
     """Three methods, one of a nasty name."""
     made = [make_result(head=head, sentences=30) for head in ("softmax", "hybrid-512", "hybrid-2048")]
-    made.append(make_result(head={"type": "binary-ec", "code": NASTY, "decoding": "paper"}, sentences=30))
+    made.append(make_result(head={"type": "binary-ec", "code": {"file": NASTY}, "decoding": "paper"}, sentences=30))
     folder = tmp_path_factory.mktemp("page")
     save_all(made, folder)
     return folder
@@ -56,7 +56,7 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def files(results):
-    return render(sections(Study.load(results)))
+    return render(sections(ResultSet.load(results)))
 
 
 class TestTable:

@@ -6,7 +6,7 @@ from synthetic import METHODS, all_results, make_result, save_all
 from trellex.report import tables
 from trellex.report.numbers import one_in, signed, significant, spread
 from trellex.report.paper import PAPER
-from trellex.report.study import Study
+from trellex.report.result_set import ResultSet
 from trellex.report.table import best_two
 
 
@@ -27,7 +27,7 @@ def kftt(tmp_path_factory):
     for result in kept:
         if result.cell.direction == "ja-en" or result.cell.method == "hybrid-512":
             result.timing = None
-    return Study.load(save_all(kept, tmp_path_factory.mktemp("kftt"))).corpora[0]
+    return ResultSet.load(save_all(kept, tmp_path_factory.mktemp("kftt"))).corpora[0]
 
 
 class TestQualityAndSize:
@@ -66,7 +66,7 @@ class TestQualityAndSize:
         results = [make_result(sentences=9), make_result(seed=2, sentences=9), make_result(head="binary", sentences=9)]
         for result, bleu in zip(results, (30.0, 31.0, 12.5), strict=True):
             result.averaged_test_bleu = bleu
-        table = tables.quality_and_size(Study.load(save_all(results, tmp_path)).corpora[0])
+        table = tables.quality_and_size(ResultSet.load(save_all(results, tmp_path)).corpora[0])
         assert "(1 to 2 seeds)" in table.caption
         assert rows(table)["softmax"][0].text == "30.50 ± 0.50"
         assert rows(table)["binary"][0].text == "12.50"
@@ -75,14 +75,16 @@ class TestQualityAndSize:
         results = [make_result(sentences=9), make_result(head="binary", sentences=9)]
         for result in results:
             result.cell.stands_for = None
-        corpus = Study.load(save_all(results, tmp_path)).corpora[0]
+        corpus = ResultSet.load(save_all(results, tmp_path)).corpora[0]
         for table in (tables.quality_and_size(corpus), *tables.times_of(corpus)):
             assert not any("paper" in heading or "ASPEC" in heading for heading in table.headings)
             assert not any("paper's" in note for note in table.notes)
 
     def test_variants_have_no_paper_figures(self, tmp_path):
         trellis = make_result(head={"type": "binary", "loss": "trellis"}, sentences=9)
-        table = tables.quality_and_size(Study.load(save_all([make_result(sentences=9), trellis], tmp_path)).corpora[0])
+        table = tables.quality_and_size(
+            ResultSet.load(save_all([make_result(sentences=9), trellis], tmp_path)).corpora[0]
+        )
         cells = texts(rows(table)["binary (trellis)"])
         assert [cells[1], cells[6], cells[8]] == ["–", "–", "–"]
 
@@ -106,7 +108,7 @@ class TestTime:
     def test_a_direction_that_the_paper_did_not_time(self, tmp_path):
         results = [result for result in all_results(sentences=9) if result.cell.method in ("softmax", "binary-ec")]
         kept = [x for x in results if x.cell.direction == "en-ja" or x.cell.method == "softmax"]
-        found = tables.times_of(Study.load(save_all(kept, tmp_path)).corpora[0])
+        found = tables.times_of(ResultSet.load(save_all(kept, tmp_path)).corpora[0])
         assert [table.caption for table in found] == ["KFTT: time (en-ja)", "KFTT: time (ja-en)"]
         assert [table.headings.count("paper's") for table in found] == [3, 0]
         assert [list(rows(table)) for table in found] == [["softmax", "binary-ec"], ["softmax"]]
@@ -114,12 +116,12 @@ class TestTime:
     def test_without_a_gpu(self, tmp_path):
         result = make_result(sentences=9)
         result.timing.gpu_sentence = result.timing.gpu = None
-        cells = texts(rows(tables.times_of(Study.load(save_all([result], tmp_path)).corpora[0])[0])["softmax"])
+        cells = texts(rows(tables.times_of(ResultSet.load(save_all([result], tmp_path)).corpora[0])[0])["softmax"])
         assert cells[3:5] == ["–", "–"]
         assert cells[6] == "340"
 
     def test_nothing_was_timed(self, tmp_path):
-        corpus = Study.load(save_all([make_result(sentences=9, timing=None)], tmp_path)).corpora[0]
+        corpus = ResultSet.load(save_all([make_result(sentences=9, timing=None)], tmp_path)).corpora[0]
         assert tables.times_of(corpus) == []
 
 

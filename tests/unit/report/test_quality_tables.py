@@ -6,7 +6,7 @@ from synthetic import all_results, make_result, save_all
 
 from trellex.evaluation.bootstrap import bootstrap, paired_bootstrap
 from trellex.report import quality, training
-from trellex.report.study import Study
+from trellex.report.result_set import ResultSet
 
 
 def rows(table):
@@ -18,19 +18,19 @@ def sentences(method, search, seed=0):
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
+def result_set(tmp_path_factory):
     """Two seeds of softmax, one of binary, of which beam search was not asked."""
     results = [make_result(sentences=60), make_result(seed=2, sentences=60)]
     results += [make_result(head="hybrid-512-ec", bleu=29.07, sentences=60)]
     results += [make_result(head="binary", bleu=13.78, sentences=60)]
     del results[3].scores["beam 5"]
     results[3].training.side_by_side = 3
-    return Study.load(save_all(results, tmp_path_factory.mktemp("quality")))
+    return ResultSet.load(save_all(results, tmp_path_factory.mktemp("quality")))
 
 
 @pytest.fixture(scope="module")
-def direction(study):
-    return study.corpora[0].directions[0]
+def direction(result_set):
+    return result_set.corpora[0].directions[0]
 
 
 class TestScores:
@@ -67,7 +67,9 @@ class TestScores:
 
     def test_the_text_column_tells_its_tokens(self, direction, tmp_path):
         assert "text (characters), beam 5" in quality.scores(direction).headings
-        other = Study.load(save_all([make_result(direction="ja-en", sentences=9)], tmp_path)).corpora[0].directions[0]
+        other = (
+            ResultSet.load(save_all([make_result(direction="ja-en", sentences=9)], tmp_path)).corpora[0].directions[0]
+        )
         assert "text (13a), beam 5" in quality.scores(other).headings
 
 
@@ -80,29 +82,29 @@ class TestBitErrors:
         }
 
     def test_none_without_bits(self, tmp_path):
-        alone = Study.load(save_all([make_result(sentences=9)], tmp_path)).corpora[0].directions[0]
+        alone = ResultSet.load(save_all([make_result(sentences=9)], tmp_path)).corpora[0].directions[0]
         assert quality.bit_errors(alone) is None
 
 
 class TestTraining:
-    def test_a_row(self, study):
-        table = training.trainings(study.corpora[0])
+    def test_a_row(self, result_set):
+        table = training.trainings(result_set.corpora[0])
         assert rows(table)["binary"] == ["en-ja", "1", "40,000", "12.3", "64.0", "58,000", "3", "5.10"]
         assert rows(table)["softmax"][1] == "1, 2"
 
     def test_memory_that_is_not_known(self, tmp_path):
         result = make_result(sentences=9)
         result.training.peak_memory = None
-        corpus = Study.load(save_all([result], tmp_path)).corpora[0]
+        corpus = ResultSet.load(save_all([result], tmp_path)).corpora[0]
         assert rows(training.trainings(corpus))["softmax"][-1] == "–"
 
     def test_settings_by_corpus_with_all_values_that_occur(self, tmp_path):
         results = all_results(methods=("softmax", "binary"), sentences=9)
         results[0].recipe["model"]["dropout"] = 0.1
-        found = rows(training.settings(Study.load(save_all(results, tmp_path))))
+        found = rows(training.settings(ResultSet.load(save_all(results, tmp_path))))
         assert found["model.dropout"] == ["0.1, 0.3", "0.3"]
         assert found["training.max_steps"] == ["40,000", "40,000"]
         assert not {"data", "output", "head", "training.seed"} & set(found)
 
-    def test_software(self, study):
-        assert rows(training.software(study))["torch"] == ["2.11.0"]
+    def test_software(self, result_set):
+        assert rows(training.software(result_set))["torch"] == ["2.11.0"]

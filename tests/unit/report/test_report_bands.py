@@ -17,7 +17,7 @@ from trellex.report.bands import (
     sentence_groups,
     word_f1,
 )
-from trellex.report.study import Study
+from trellex.report.result_set import ResultSet
 
 
 class TestGroups:
@@ -85,7 +85,7 @@ class TestGroups:
 @pytest.fixture(scope="module")
 def direction(tmp_path_factory):
     results = [make_result(), make_result(head="binary", bleu=13.78)]
-    return Study.load(save_all(results, tmp_path_factory.mktemp("bands"))).corpora[0].directions[0]
+    return ResultSet.load(save_all(results, tmp_path_factory.mktemp("bands"))).corpora[0].directions[0]
 
 
 class TestValues:

@@ -37,7 +37,7 @@ class Place(NamedTuple):
     up: float
 
 
-def label_points(figure: Figure, axes: Axes, points: Sequence[Point]) -> None:
+def annotate_points(figure: Figure, axes: Axes, points: Sequence[Point]) -> None:
     """Write the label of each point beside it. Fixes the layout of the figure."""
     FigureCanvasAgg(figure)
     figure.draw_without_rendering()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
-
 from trellex.evaluation.bands import WordBand
 from trellex.evaluation.bit_errors import BitErrors
+from trellex.evaluation.curve import Evaluation, Loss
 from trellex.evaluation.size import Size
+from trellex.heads.spec import AnyHeadSpec
 from trellex.records import Record
 
 
@@ -20,23 +20,13 @@ class Cell(Record):
     stands_for: str | None  # the paper's corpus whose place it takes, such as ASPEC
     source_language: str
     target_language: str
-    head: str | dict[str, Any]  # as in a recipe
+    head: AnyHeadSpec
     seed: int
 
     @property
     def method(self) -> str:
-        """The name of the method in tables: the head's type and, in brackets, what is not as in the paper."""
-        spec = {"type": self.head} if isinstance(self.head, str) else self.head
-        options = {key: value for key, value in spec.items() if key not in ("type", "decoding")}
-        has_the_papers_loss = options.get("loss", "squared") == "squared" and "mixtures" not in options
-        if has_the_papers_loss:
-            options.pop("loss", None)
-        parts = [str(value) if key == "loss" else f"{key} {value}" for key, value in options.items()]
-        decoding = spec.get("decoding", "exact")
-        own = "paper" if has_the_papers_loss else "exact"  # way of decoding
-        if decoding != own and spec["type"] != "softmax":
-            parts.append(f"{decoding} decoding")
-        return spec["type"] + (f" ({', '.join(parts)})" if parts else "")
+        """The name of the method in tables."""
+        return self.head.label
 
     @property
     def direction(self) -> str:
@@ -47,21 +37,6 @@ class Cell(Record):
     def name(self) -> str:
         """A name for files."""
         return slug(f"{self.corpus} {self.direction} {self.method} seed {self.seed}")
-
-
-class Evaluation(Record):
-    """Token BLEU by greedy search after a number of steps."""
-
-    step: int
-    dev: float
-    test: float
-
-
-class Loss(Record):
-    """The mean training loss of the steps up to this one."""
-
-    step: int
-    loss: float
 
 
 class Score(Record):
@@ -123,7 +98,7 @@ class Result(Record):
     rarest: list[int]  # the rank of the rarest word of each reference; the size of the vocabulary if unknown
     bands: list[WordBand]
     bit_errors: BitErrors | None  # on the test set; None without bits
-    timing: Timing | None = Field(None)
+    timing: Timing | None = None
 
     @classmethod
     def load(cls, path: Path) -> Result:

@@ -1,37 +1,15 @@
-"""Results come back as they were written, and what is damaged or of another training is refused by name."""
+"""Jobs come back as they were written, and a run or a result of another training is refused by name."""
 
 import pytest
 
 from trellex.experiment.grid import Grid
 from trellex.experiment.job import Job
-from trellex.experiment.result import Cell, Result
 
 
 @pytest.fixture
 def job(write_grid, tmp_path):
     (tmp_path / "results").mkdir()
     return Grid.load(write_grid({"heads": [{"type": "binary", "decoding": "paper"}]})).jobs()[0]
-
-
-class TestFile:
-    def test_round_trip(self, job, result_of):
-        result_of(job).save(job.result_file)
-        assert Result.load(job.result_file) == result_of(job)
-        assert [path.name for path in job.result_file.parent.iterdir()] == [job.result_file.name]
-
-    @pytest.mark.parametrize("text", ["", "{", "{}", "[1]", '{"format": "trellex-result", "version": 2}', "\xff"])
-    def test_damaged_files_are_named(self, job, text):
-        job.result_file.write_bytes(text.encode("latin-1"))
-        with pytest.raises(
-            ValueError, match=r"seed-1.json: not the result of an experiment \(.*\); run the experiment"
-        ):
-            Result.load(job.result_file)
-
-    def test_cut_short(self, job, result_of):
-        result_of(job).save(job.result_file)
-        job.result_file.write_bytes(job.result_file.read_bytes()[:-20])
-        with pytest.raises(ValueError, match="not the result of an experiment"):
-            job.result()
 
 
 class TestRun:
@@ -101,21 +79,3 @@ class TestJob:
         other = Grid.load(write_grid({"heads": [job.cell.head]} | block, training)).jobs()[0]
         with pytest.raises(ValueError, match=message):
             other.result()
-
-
-@pytest.mark.parametrize(
-    ("head", "method"),
-    [
-        ("softmax", "softmax"),
-        ({"type": "softmax", "label_smoothing": 0.1}, "softmax (label_smoothing 0.1)"),
-        ({"type": "binary-ec", "decoding": "paper"}, "binary-ec"),
-        ({"type": "binary-ec", "decoding": "paper", "loss": "squared"}, "binary-ec"),
-        ("binary-ec", "binary-ec (exact decoding)"),
-        ({"type": "hybrid-512-ec", "loss": "trellis"}, "hybrid-512-ec (trellis)"),
-        ({"type": "hybrid-512-ec", "loss": "trellis", "decoding": "paper"}, "hybrid-512-ec (trellis, paper decoding)"),
-        ({"type": "hybrid-512-ec", "mixtures": 4}, "hybrid-512-ec (mixtures 4)"),
-    ],
-)
-def test_methods_say_what_is_not_as_in_the_paper(head, method):
-    languages = {"source_language": "en", "target_language": "ja"}
-    assert Cell(corpus="KFTT", stands_for=None, head=head, seed=1, **languages).method == method

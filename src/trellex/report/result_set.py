@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from trellex.evaluation.bootstrap import STATISTICS
-from trellex.experiment.result import Result
-from trellex.report.method import method_order
+from trellex.evaluation.result import Result
+from trellex.heads.spec import HeadSpec
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method on one corpus in one direction: a result for each seed, that of the lowest first."""
+    """A method on one corpus in one direction: its head, and a result for each seed, that of the lowest first."""
 
-    name: str
+    head: HeadSpec
     results: tuple[Result, ...]
 
     @property
@@ -29,7 +29,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Direction:
-    """The methods trained on one corpus in one direction, in the order of tables."""
+    """The methods trained on one corpus in one direction, by name in the order of tables."""
 
     corpus: str
     name: str  # such as en-ja
@@ -38,6 +38,10 @@ class Direction:
     @property
     def title(self) -> str:
         return f"{self.corpus} {self.name}"
+
+    @property
+    def results(self) -> list[Result]:
+        return [result for method in self.methods.values() for result in method.results]
 
 
 @dataclass(frozen=True)
@@ -49,28 +53,18 @@ class Corpus:
     directions: tuple[Direction, ...]
 
     @property
-    def methods(self) -> list[str]:
-        """The names of the methods of any direction, in the order of tables."""
-        return sorted({name for direction in self.directions for name in direction.methods}, key=method_order)
-
-    @property
     def results(self) -> list[Result]:
-        return [
-            result
-            for direction in self.directions
-            for method in direction.methods.values()
-            for result in method.results
-        ]
+        return [result for direction in self.directions for result in direction.results]
 
 
 @dataclass(frozen=True)
-class Study:
+class ResultSet:
     """All that was found in a folder."""
 
     corpora: tuple[Corpus, ...]
 
     @classmethod
-    def load(cls, folder: Path) -> Study:
+    def load(cls, folder: Path) -> ResultSet:
         """Read every `*.json` of the folder. Raises ValueError or OSError that names the file and what to do."""
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder}: there is no such folder; name the folder with the results")
@@ -82,12 +76,14 @@ class Study:
         return cls(tuple(_corpus(name, list(results.values())) for name in names))
 
     @property
-    def methods(self) -> list[str]:
-        return sorted({name for corpus in self.corpora for name in corpus.methods}, key=method_order)
-
-    @property
     def results(self) -> list[Result]:
         return [result for corpus in self.corpora for result in corpus.results]
+
+
+def methods_of(results: Iterable[Result]) -> dict[str, HeadSpec]:
+    """The heads of results by the names of their methods, in the order of tables."""
+    heads = (result.cell.head for result in results)
+    return {head.label: head for head in sorted(heads, key=lambda head: head.order)}
 
 
 def _check(results: dict[Path, Result]) -> None:
@@ -135,8 +131,9 @@ def _corpus(name: str, results: list[Result]) -> Corpus:
 
 
 def _direction(corpus: str, name: str, results: list[Result]) -> Direction:
-    by_method: dict[str, list[Result]] = {}
-    for result in sorted(results, key=lambda each: (method_order(each.cell.method), each.cell.seed)):
-        if result.cell.direction == name:
-            by_method.setdefault(result.cell.method, []).append(result)
-    return Direction(corpus, name, {method: Method(method, tuple(own)) for method, own in by_method.items()})
+    own = sorted((each for each in results if each.cell.direction == name), key=lambda each: each.cell.seed)
+    methods = {
+        label: Method(head, tuple(result for result in own if result.cell.method == label))
+        for label, head in methods_of(own).items()
+    }
+    return Direction(corpus, name, methods)

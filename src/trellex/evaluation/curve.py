@@ -1,0 +1,40 @@
+"""The curve of a training: losses and evaluations by step, and what counts of the evaluations in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+AROUND = 2  # evaluations on either side of the best that the paper's figure averages
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The mean training loss of the steps up to this one."""
+
+    step: int
+    loss: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Token BLEU by greedy search after a number of steps; of test, where there is such a split."""
+
+    step: int
+    dev: float
+    test: float | None
+
+
+def best_evaluation(evaluations: Sequence[Evaluation]) -> Evaluation:
+    """The first of the highest dev BLEU."""
+    return max(evaluations, key=lambda evaluation: evaluation.dev)
+
+
+def averaged_test_bleu(evaluations: Sequence[Evaluation]) -> float | None:
+    """The paper's figure: test BLEU averaged over 5 consecutive evaluations around the one of the best dev BLEU."""
+    best = evaluations.index(best_evaluation(evaluations))
+    first = max(0, min(best - AROUND, len(evaluations) - (2 * AROUND + 1)))
+    scores = [evaluation.test for evaluation in evaluations[first : first + 2 * AROUND + 1]]
+    return None if None in scores else float(np.mean(np.array(scores, np.float64)))

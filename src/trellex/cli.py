@@ -73,11 +73,11 @@ def train(
 ) -> None:
     """Train a model. Interrupted runs go on where they were when the same command is given again."""
     with errors_explained():
+        from trellex.evaluation.curve import averaged_test_bleu, best_evaluation
         from trellex.training.display import Display
         from trellex.training.processes import is_first_process
         from trellex.training.recipe import load_recipe
         from trellex.training.trainer import Trainer
-        from trellex.training.validation import averaged_test_bleu, best_evaluation
 
         settings = load_recipe(recipe, head=head, output=output, seed=seed, max_steps=max_steps)
         trainer = Trainer(settings, Display(settings.head.type, quiet or not is_first_process()))

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from trellex import phrasebook
+from trellex.evaluation.curve import best_evaluation
 from trellex.text import PrepareSettings, prepare
 from trellex.training.display import Display
 from trellex.training.recipe import load_recipe
 from trellex.training.trainer import Trainer
-from trellex.training.validation import best_evaluation
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "phrasebook.yaml"
 

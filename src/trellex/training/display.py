@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from trellex.training.validation import Evaluation
+from trellex.evaluation.curve import Evaluation
 
 SHOWN = 8  # evaluations in the live table
 

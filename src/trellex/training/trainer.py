@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import astuple
 from types import FrameType
 from typing import Any
 
@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from trellex.evaluation.curve import Evaluation, averaged_test_bleu, best_evaluation
 from trellex.files import atomic_writer
 from trellex.nmt.build import build_model
 from trellex.nmt.model import PADDING, target_pair
@@ -28,7 +29,7 @@ from trellex.training.display import Display
 from trellex.training.processes import Processes, choose_device
 from trellex.training.recipe import Recipe, TrainingSettings
 from trellex.training.tally import Sums, Tally
-from trellex.training.validation import Evaluation, averaged_test_bleu, best_evaluation, split_bleu
+from trellex.training.validation import split_bleu
 
 REPORT_EVERY = 50  # batches between reports of the loss
 VOCABULARIES = ("vocab.source.txt", "vocab.target.txt")
@@ -233,7 +234,7 @@ class Trainer:
         }
         info = {
             "step": self.step,
-            "evaluations": self.evaluations,
+            "evaluations": [astuple(evaluation) for evaluation in self.evaluations],
             "since_report": sums._asdict(),
             "recipe": self.recipe.model_dump(mode="json"),
             "corpus": self.corpus.manifest.settings.model_dump(mode="json"),

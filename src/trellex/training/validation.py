@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,6 @@ from trellex.text.corpus import ParallelIds
 from trellex.text.vocabulary import Vocabulary
 
 GREEDY = SearchSettings()
-AROUND = 2  # evaluations on either side of the best that the paper's figure averages
-
-
-class Evaluation(NamedTuple):
-    """Token BLEU after a number of steps."""
-
-    step: int
-    dev: float
-    test: float | None
 
 
 def translate_ids(
@@ -56,16 +47,3 @@ def split_bleu(model: TranslationModel, split: ParallelIds, vocabulary: Vocabula
     """Case-insensitive token BLEU of a split by greedy search, in percent."""
     hypotheses = [" ".join(tokens) for tokens in translate_split(model, split, vocabulary)]
     return token_bleu(hypotheses, [" ".join(tokens) for tokens in split.target_tokens]).score
-
-
-def best_evaluation(evaluations: Sequence[Evaluation]) -> Evaluation:
-    """The first of the highest dev BLEU."""
-    return max(evaluations, key=lambda evaluation: evaluation.dev)
-
-
-def averaged_test_bleu(evaluations: Sequence[Evaluation]) -> float | None:
-    """The paper's figure: test BLEU averaged over 5 consecutive evaluations around the one of the best dev BLEU."""
-    best = evaluations.index(best_evaluation(evaluations))
-    first = max(0, min(best - AROUND, len(evaluations) - (2 * AROUND + 1)))
-    scores = [evaluation.test for evaluation in evaluations[first : first + 2 * AROUND + 1]]
-    return None if None in scores else float(np.mean([score for score in scores if score is not None]))

@@ -166,7 +166,7 @@ class TestKeeping:
         folder = checkpoint.model_folder(settings.output)
         info = checkpoint.load_info(folder)
         assert (info["step"], info["recipe"]) == (4, settings.model_dump(mode="json"))
-        assert info["evaluations"] == [list(evaluation) for evaluation in run.evaluations]
+        assert info["evaluations"] == [[each.step, each.dev, each.test] for each in run.evaluations]
         for side in ("source", "target"):
             assert (folder / f"vocab.{side}.txt").read_bytes() == (data / f"vocab.{side}.txt").read_bytes()
 

@@ -1,4 +1,4 @@
-"""Translations keep their order, and the paper's figure is the mean it says it is."""
+"""Translations keep their order, and a split is scored by them."""
 
 from contextlib import contextmanager
 
@@ -8,49 +8,7 @@ import pytest
 from trellex.search import Hypothesis
 from trellex.text import Corpus
 from trellex.training.trainer import build_model
-from trellex.training.validation import (
-    Evaluation,
-    averaged_test_bleu,
-    best_evaluation,
-    split_bleu,
-    translate_ids,
-)
-
-
-def evaluations(dev, test=None):
-    """One a step, the test scores 1, 2, 4, 8, … unless given."""
-    test = [2.0**place for place in range(len(dev))] if test is None else test
-    return [Evaluation(step, *scores) for step, scores in enumerate(zip(dev, test, strict=True), start=1)]
-
-
-class TestBest:
-    def test_the_highest_dev_score(self):
-        assert best_evaluation(evaluations([1, 5, 3])).step == 2
-
-    def test_the_first_of_equals(self):
-        assert best_evaluation(evaluations([1, 5, 3, 5, 5])).step == 2
-
-
-class TestAverage:
-    @pytest.mark.parametrize(
-        ("dev", "averaged"),
-        [
-            ([1, 2, 3, 9, 3, 2, 1, 1], [2, 3, 4, 5, 6]),  # in the middle
-            ([9, 2, 3, 4, 3, 2, 1, 1], [1, 2, 3, 4, 5]),  # clamped at the start
-            ([1, 9, 3, 4, 3, 2, 1, 1], [1, 2, 3, 4, 5]),
-            ([1, 2, 3, 4, 3, 2, 9, 1], [4, 5, 6, 7, 8]),  # and at the end
-            ([1, 2, 3, 4, 3, 2, 1, 9], [4, 5, 6, 7, 8]),
-            ([0, 0, 0, 9, 0, 0, 9, 0], [2, 3, 4, 5, 6]),  # of equals the first
-            ([1, 9, 1, 1, 1], [1, 2, 3, 4, 5]),
-            ([1, 9, 1], [1, 2, 3]),  # fewer than 5
-            ([3], [1]),
-        ],
-    )
-    def test_five_around_the_best(self, dev, averaged):
-        assert averaged_test_bleu(evaluations(dev)) == pytest.approx(np.mean([2.0 ** (x - 1) for x in averaged]))
-
-    def test_nothing_without_test_scores(self):
-        assert averaged_test_bleu(evaluations([1, 2], [None, None])) is None
+from trellex.training.validation import split_bleu, translate_ids
 
 
 class Reverser:

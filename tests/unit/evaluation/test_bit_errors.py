@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from trellex.evaluation.bit_errors import bit_errors
-from trellex.heads import HybridHead
 from trellex.text.vocabulary import EOS, UNK
 
 SIZE = 40
@@ -54,25 +53,24 @@ def hidden_states(model, source, target):
 
 def counted(model, pairs):
     """Predictions and the three shares of errors, by plain Python from the logits."""
-    head = model.head
-    layer, hybrid = head.bits, isinstance(head, HybridHead)
-    code, ecc = layer.spelling.code, layer.spelling.ecc
+    layer = model.head.bits
+    code, ecc = layer.code, layer.ecc
     before, after = [], []
     with model.inference():
         for source, target in zip(pairs.sources, pairs.targets, strict=True):
             hidden = hidden_states(model, source, target)
-            logits, log_weights = layer.outputs(hidden)
+            logits, log_weights = layer._outputs(hidden)
             best, _ = layer.topk(hidden, 1)
             for place, word in enumerate([*target.tolist(), EOS]):
-                if hybrid and word < head.other:
+                if word < layer.first_rare:
                     continue
-                right = code.bits(np.array(word - (head.offset if hybrid else 0)))
+                right = code.bits(np.array(word - layer.offset))
                 part = logits[place, log_weights[place].argmax()].numpy()
                 before.append([(logit > 0) != bit for logit, bit in zip(part, ecc.encode(right), strict=True)])
                 if layer.decoding == "paper":
                     read = ecc.decode(1 / (1 + np.exp(-part.astype(np.float64))))
                 else:
-                    read = code.bits(best[place, 0].numpy())
+                    read = code.bits(best[place, 0].numpy() - layer.offset)
                 after.append([mine != bit for mine, bit in zip(read, right, strict=True)])
     return len(before), np.mean(before), np.mean(after), np.mean([any(word) for word in after])
 
@@ -131,7 +129,7 @@ SILENCE = Pairs([np.array([5, 6])], [np.zeros(0, np.int64)])  # the reference is
 
 def always_says(model, word, flipped=()):
     """The model with bits that spell one word, some of them flipped, whatever comes in."""
-    linear, bits = model.head.bits.linear, model.head.bits.spelling.redundant_bits(torch.tensor(word))
+    linear, bits = model.head.bits.linear, model.head.bits.redundant_bits(torch.tensor(word))
     bits[list(flipped)] ^= 1
     linear.weight.zero_()
     linear.bias.copy_(bits * 2 - 1)

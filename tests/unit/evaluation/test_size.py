@@ -4,14 +4,13 @@ import pytest
 import torch
 
 from trellex.evaluation.size import Size
-from trellex.heads import build_head
-from trellex.nmt import ModelSettings, TranslationModel
+from trellex.nmt.build import build_model
+from trellex.nmt.settings import ModelSettings
 
 
 def size_of(head, vocab):
     with torch.device("meta"):  # shapes without numbers
-        output_layer = build_head(head, hidden_size=512, vocab=vocab)
-        return Size.of(TranslationModel(ModelSettings(input_feeding=True), vocab, vocab, output_layer)).columns()
+        return Size.of(build_model(ModelSettings(input_feeding=True), head, vocab, vocab)).columns()
 
 
 def test_all_parameters_are_those_of_the_paper():

@@ -13,15 +13,15 @@ from trellex.evaluation.result import Result, Score, Training
 from trellex.evaluation.size import Size
 from trellex.experiment.job import Job
 from trellex.experiment.machine import device_name, versions
-from trellex.experiment.metrics import Metrics
 from trellex.search import SearchSettings
 from trellex.text.corpus import Corpus
 from trellex.text.manifest import TextSettings
 from trellex.text.tokenizers import Detokenizer, build_detokenizer
 from trellex.training import checkpoint
 from trellex.training.display import Display
-from trellex.training.loading import load_checkpoint
-from trellex.training.tally import Sums
+from trellex.training.loading import load_model
+from trellex.training.meter import Totals
+from trellex.training.metrics import Metrics
 from trellex.training.trainer import Trainer
 from trellex.training.validation import GREEDY, translate_split
 
@@ -92,7 +92,7 @@ def _detokenizer(text: TextSettings) -> tuple[str, Detokenizer]:
 
 def _training(job: Job, metrics: Metrics, corpus: Corpus, device: str) -> Training:
     newest = checkpoint.load_info(checkpoint.checkpoints(job.run)[-1])
-    since_report = Sums(**newest["since_report"])
+    since_report = Totals(**newest["since_report"])
     train = corpus.manifest.splits["train"]
     tokens = metrics.tokens + since_report.tokens
     return Training(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from trellex.evaluation.curve import best_evaluation
 from trellex.evaluation.result import Result
 from trellex.experiment.job import Job
-from trellex.experiment.metrics import Metrics
+from trellex.training.metrics import Metrics
 
 State = Literal["waiting", "training", "scoring", "timing", "done", "failed", "stopped"]
 

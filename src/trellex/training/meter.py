@@ -1,4 +1,4 @@
-"""The tally: what training did since its last report."""
+"""The meter: what training did since its last report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from trellex.training.processes import Processes
 
 
-class Sums(NamedTuple):
+class Totals(NamedTuple):
     """Of all steps since the last report.
 
     Attributes:
@@ -25,18 +25,18 @@ class Sums(NamedTuple):
     seconds: float = 0.0
 
 
-class Tally:
-    """Adds up loss, tokens and time. A checkpoint holds the sums, so a run in pieces reports what a whole one does."""
+class Meter:
+    """Adds up loss, tokens and time. Checkpoints hold the totals, so a run in pieces reports what a whole one does."""
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes
         self.restart()
 
-    def restart(self, sums: Sums | None = None) -> None:
-        """Begin at nothing, or at the sums of a checkpoint."""
-        sums = sums or Sums()
-        self._loss = torch.tensor(sums.loss if self._processes.is_first else 0.0, device=self._processes.device)
-        self._tokens, self._seconds = sums.tokens, sums.seconds
+    def restart(self, totals: Totals | None = None) -> None:
+        """Begin at nothing, or at the totals of a checkpoint."""
+        totals = totals or Totals()
+        self._loss = torch.tensor(totals.loss if self._processes.is_first else 0.0, device=self._processes.device)
+        self._tokens, self._seconds = totals.tokens, totals.seconds
         self.go_on()
 
     def go_on(self) -> None:
@@ -48,10 +48,10 @@ class Tally:
         self._loss = self._loss + loss
         self._tokens += tokens
 
-    def sums(self) -> Sums:
-        """The sums so far; waits for the device, and is called in all processes."""
+    def totals(self) -> Totals:
+        """The totals so far; waits for the device, and is called in all processes."""
         loss = float(self._processes.total(self._loss.clone()))
         now = time.perf_counter()
         self._seconds += now - self._since
         self._since = now
-        return Sums(loss, self._tokens, self._seconds)
+        return Totals(loss, self._tokens, self._seconds)

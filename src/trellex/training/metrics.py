@@ -1,23 +1,53 @@
-"""The metrics of a run, as training reported them."""
+"""The metrics of a run: a file of JSON lines, losses and evaluations in the order of steps."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from trellex.evaluation.curve import Evaluation, Loss
+from trellex.files import atomic_writer
+from trellex.training import checkpoint
 
+FILE = "metrics.jsonl"  # in the folder of the run
 WARM_UP = 3  # reports whose speed does not count
 
 
+def append_metrics(run: Path, step: int, values: Mapping[str, Any]) -> None:
+    """Add a line to those of a run."""
+    path = run / FILE
+    with checkpoint.writing(path):
+        run.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step, **values}) + "\n")
+
+
+def drop_metrics(run: Path, after: int) -> None:
+    """Remove the lines after a step, and those that a crash has cut short."""
+    path = run / FILE
+    if path.is_file():
+        with checkpoint.writing(path), atomic_writer(path) as file:
+            file.writelines(json.dumps(line) + "\n" for line in _lines(run) if line["step"] <= after)
+
+
+def _lines(run: Path) -> list[dict[str, Any]]:
+    """All whole lines, none if there is no file. The last of a run that is going on may be half written."""
+    path, found = run / FILE, []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
+        with suppress(ValueError):
+            found.append(json.loads(line))
+    return found
+
+
 class Metrics:
-    """What the lines of metrics.jsonl tell together.
+    """What the lines tell together.
 
     Args:
-        lines: losses and evaluations, in the order of steps
+        lines: in the order of steps
     """
 
     def __init__(self, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -27,12 +57,7 @@ class Metrics:
     @classmethod
     def read(cls, run: Path) -> Metrics:
         """Those of a run, which may be going on; none if it has reported nothing yet."""
-        try:
-            text = (run / "metrics.jsonl").read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return cls([])
-        whole = text[: text.rfind("\n") + 1]  # the last line may be half written
-        return cls([json.loads(line) for line in whole.splitlines()])
+        return cls(_lines(run))
 
     @property
     def step(self) -> int:

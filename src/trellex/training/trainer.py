@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import signal
 import time
@@ -18,17 +17,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from trellex.evaluation.curve import Evaluation, averaged_test_bleu, best_evaluation
-from trellex.files import atomic_writer
-from trellex.nmt.build import build_model
-from trellex.nmt.model import PADDING, target_pair
+from trellex.nmt import build
+from trellex.nmt.model import PADDING, TranslationModel, target_pair
 from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
 from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
 from trellex.training.display import Display
+from trellex.training.meter import Meter, Totals
+from trellex.training.metrics import append_metrics, drop_metrics
 from trellex.training.processes import Processes, choose_device
 from trellex.training.recipe import Recipe, TrainingSettings
-from trellex.training.tally import Sums, Tally
 from trellex.training.validation import split_bleu
 
 REPORT_EVERY = 50  # batches between reports of the loss
@@ -59,7 +58,7 @@ class Trainer:
         fused = self.processes.device.type == "cuda"
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=self.settings.learning_rate, fused=fused)
         self.train_split = self.corpus.split("train")
-        self.tally = Tally(self.processes)
+        self.meter = Meter(self.processes)
         self.step = 0
         self.evaluations: list[Evaluation] = []
         self.was_interrupted = False
@@ -71,19 +70,19 @@ class Trainer:
         self.model.train()
         with self._interruptible(), self.display:
             self.display.start(self.step, self.settings.max_steps, self.evaluations)
-            self.tally.go_on()
+            self.meter.go_on()
             remaining = self._batches()
             while not self._is_done():
-                self.tally.add(*self._train_on(shared, next(remaining)))
+                self.meter.add(*self._train_on(shared, next(remaining)))
                 is_validated = self.step % self.settings.validate_every == 0
                 if is_validated or self.step % REPORT_EVERY == 0:
-                    self._report_tally()
+                    self._report_meter()
                 improved = is_validated and self._validate()
                 if is_validated:
-                    self.tally.go_on()
+                    self.meter.go_on()
                 if improved or self.step % self.settings.save_every == 0:
                     self._save()
-                    self.tally.go_on()
+                    self.meter.go_on()
             self._save()
         del shared
         self.processes.leave()
@@ -186,31 +185,27 @@ class Trainer:
         )
         return self.processes.any(improved)
 
-    def _report_tally(self) -> None:
+    def _report_meter(self) -> None:
         """Report the mean loss since the last report, and what it took."""
-        sums = self.tally.sums()
-        mean = sums.loss / sums.tokens
+        totals = self.meter.totals()
+        mean = totals.loss / totals.tokens
         if not math.isfinite(mean):
             raise self._diverged(f"the loss became {mean}")
         device = self.processes.device
         self._report(
             loss=mean,
-            tokens=sums.tokens,
-            seconds=sums.seconds,
-            tokens_per_second=sums.tokens / sums.seconds,
+            tokens=totals.tokens,
+            seconds=totals.seconds,
+            tokens_per_second=totals.tokens / totals.seconds,
             peak_memory=torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
         )
-        self.tally.restart()
+        self.meter.restart()
 
     def _report(self, **values: Any) -> None:
         """Append to the metrics and show."""
         if not self.processes.is_first:
             return
-        path = self.recipe.output / "metrics.jsonl"
-        with checkpoint.writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"step": self.step, **values}) + "\n")
+        append_metrics(self.recipe.output, self.step, values)
         self.display.update(self.step, values)
 
     def _diverged(self, what: str) -> FloatingPointError:
@@ -221,7 +216,7 @@ class Trainer:
 
     def _save(self) -> None:
         """Write a checkpoint of this step, unless there is one. Weights that are lost never displace good ones."""
-        sums = self.tally.sums()
+        totals = self.meter.totals()
         if not self.processes.is_first:
             return
         if not all(bool(parameter.isfinite().all()) for parameter in self.model.parameters()):
@@ -235,7 +230,7 @@ class Trainer:
         info = {
             "step": self.step,
             "evaluations": [astuple(evaluation) for evaluation in self.evaluations],
-            "since_report": sums._asdict(),
+            "since_report": totals._asdict(),
             "recipe": self.recipe.model_dump(mode="json"),
             "corpus": self.corpus.manifest.settings.model_dump(mode="json"),
         }
@@ -271,10 +266,22 @@ class Trainer:
 
     def _resume(self) -> None:
         """Go on from the newest checkpoint, if there is one; metrics after it are dropped."""
-        newest = checkpoint.newest_checkpoint(self.recipe.output)
-        metrics = self.recipe.output / "metrics.jsonl"
+        newest = next(reversed(checkpoint.checkpoints(self.recipe.output)), None)
         if newest is not None:
             info = checkpoint.load_info(newest)
+            before = Recipe.checked(info["recipe"], newest).identity()
+            for part, value in self.recipe.identity().items():
+                if before[part] != value:
+                    raise ValueError(
+                        f"{newest}: was trained with another {part} than the recipe says; "
+                        "choose another output folder, or the old recipe"
+                    )
+            for name in VOCABULARIES:
+                if (newest / name).read_bytes() != (self.recipe.data / name).read_bytes():
+                    raise ValueError(
+                        f"{newest / name}: differs from {self.recipe.data / name}, so word ids mean other words; "
+                        "choose another output folder, or prepare the data as it was"
+                    )
             checkpoint.load_state(self.model, checkpoint.load_tensors(newest, "model"), newest)
             moments = checkpoint.load_tensors(newest, "optimizer")
             for name, parameter in self.model.named_parameters():
@@ -285,15 +292,12 @@ class Trainer:
                 }
                 self.optimizer.state[parameter] = {key: value.to(parameter.device) for key, value in found.items()}
             self.step = info["step"]
-            self.tally.restart(Sums(**info.get("since_report", {})))
+            self.meter.restart(Totals(**info.get("since_report", {})))
             self.evaluations = [Evaluation(*evaluation) for evaluation in info["evaluations"]]
         if not self.processes.is_first:
             return
         self._mark_best()
-        if metrics.is_file():
-            lines = [line for line in metrics.read_text(encoding="utf-8").splitlines() if _step_of(line) <= self.step]
-            with checkpoint.writing(metrics), atomic_writer(metrics) as file:
-                file.writelines(line + "\n" for line in lines)
+        drop_metrics(self.recipe.output, after=self.step)
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -320,15 +324,6 @@ def training_device(settings: TrainingSettings) -> str:
     return device
 
 
-def _identity(recipe: dict[str, Any]) -> dict[str, Any]:
-    """The parts of a recipe that a run cannot change on its way."""
-    training = {key: recipe["training"][key] for key in ("seed", "batch_sentences", "batch_tokens")}
-    return {"model": recipe["model"], "head": recipe["head"], **training}
-
-
-def _step_of(line: str) -> float:
-    """The step of a line of metrics; a line cut short by a crash belongs to no step."""
-    try:
-        return int(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
-        return float("inf")
+def build_model(recipe: Recipe, corpus: Corpus) -> TranslationModel:
+    """The untrained model of a recipe."""
+    return build.build_model(recipe.model, recipe.head, len(corpus.source_vocabulary), corpus.target_vocabulary)

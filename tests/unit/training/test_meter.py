@@ -5,33 +5,33 @@ import json
 import pytest
 import torch
 
+from trellex.training.meter import Meter, Totals
 from trellex.training.processes import Processes
-from trellex.training.tally import Sums, Tally
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """A clock that stands still until a test sets it."""
     now = [100.0]
-    monkeypatch.setattr("trellex.training.tally.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("trellex.training.meter.time.perf_counter", lambda: now[0])
     return now
 
 
-def test_sums(clock):
-    tally = Tally(Processes(0, 1, torch.device("cpu")))
-    tally.add(torch.tensor(2.0), 3)
+def test_totals(clock):
+    meter = Meter(Processes(0, 1, torch.device("cpu")))
+    meter.add(torch.tensor(2.0), 3)
     clock[0] += 1
-    assert tally.sums() == Sums(2.0, 3, 1.0)
+    assert meter.totals() == Totals(2.0, 3, 1.0)
     clock[0] += 50
-    tally.go_on()  # what came before was no training
-    tally.add(torch.tensor(0.5), 4)
+    meter.go_on()  # what came before was no training
+    meter.add(torch.tensor(0.5), 4)
     clock[0] += 2
-    assert tally.sums() == Sums(2.5, 7, 3.0)
-    tally.restart()
-    assert tally.sums() == Sums()
-    tally.restart(Sums(1.5, 2, 4.0))
+    assert meter.totals() == Totals(2.5, 7, 3.0)
+    meter.restart()
+    assert meter.totals() == Totals()
+    meter.restart(Totals(1.5, 2, 4.0))
     clock[0] += 1
-    assert tally.sums() == Sums(1.5, 2, 5.0)
+    assert meter.totals() == Totals(1.5, 2, 5.0)
 
 
 def test_a_run_in_pieces_reports_what_a_whole_one_does(recipe, trainer):

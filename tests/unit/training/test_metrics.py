@@ -1,10 +1,9 @@
-"""What the lines of metrics.jsonl tell together."""
+"""The lines of metrics.jsonl, and what they tell together."""
 
 import json
 
-from trellex.evaluation.result import Loss
-from trellex.experiment.metrics import Metrics
-from trellex.training.validation import Evaluation
+from trellex.evaluation.curve import Evaluation, Loss
+from trellex.training.metrics import Metrics, append_metrics, drop_metrics
 
 
 def report(step, speed=10.0, memory=None):
@@ -19,7 +18,7 @@ def evaluation(step, dev):
 def test_sums_leave_evaluations_out():
     metrics = Metrics([report(2), report(4), evaluation(4, 8.0), report(6), evaluation(8, 9.0)])
     assert (metrics.step, metrics.tokens, metrics.seconds) == (8, 300, 1.5)
-    assert metrics.losses == [Loss(step=step, loss=1 / step) for step in (2, 4, 6)]
+    assert metrics.losses == [Loss(step, 1 / step) for step in (2, 4, 6)]
     assert metrics.evaluations == [Evaluation(4, 8.0, 4.0), Evaluation(8, 9.0, 4.5)]
 
 
@@ -40,3 +39,17 @@ def test_a_run_that_is_going_on(tmp_path):
     (tmp_path / "metrics.jsonl").write_text(lines)
     metrics = Metrics.read(tmp_path)
     assert (metrics.step, metrics.tokens, len(metrics.evaluations)) == (2, 100, 1)
+
+
+def test_lines_are_appended_and_dropped_after_a_step(tmp_path):
+    run = tmp_path / "run"
+    drop_metrics(run, after=5)  # there is nothing yet
+    for line in (report(2), report(4), evaluation(4, 1 / 3)):
+        append_metrics(run, line.pop("step"), line)
+    before = (run / "metrics.jsonl").read_bytes()
+    append_metrics(run, 6, {"loss": 1.0})
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 3, "lo')
+    drop_metrics(run, after=4)
+    assert (run / "metrics.jsonl").read_bytes() == before
+    assert [path.name for path in run.iterdir()] == ["metrics.jsonl"]

@@ -74,7 +74,7 @@ class TestLoop:
         for output, seed in (("a", 1), ("b", 1), ("c", 2)):
             run = trainer(recipe(output=output, seed=seed, max_steps=3))
             run.run()
-            weights.append(run.model.encoder.embedding.weight)
+            weights.append(run.model.network.embedding.weight)
         assert torch.equal(weights[0], weights[1])
         assert not torch.equal(weights[0], weights[2])
 

@@ -15,6 +15,7 @@ from matplotlib import image
 from trellex.evaluation.result import Result
 from trellex.experiment.grid import Grid
 from trellex.report.page import write_report
+from trellex.training.recipe import Recipe
 
 SYNTHETIC = runpy.run_path(str(Path(__file__).parents[1] / "unit" / "report" / "synthetic.py"))
 WITHOUT = """
@@ -153,8 +154,9 @@ class TestCommittedResults:
             recipe = block.load_recipe().model_dump(mode="json")
             for data, head, seed in product(block.data, block.heads, block.seeds):
                 training = recipe["training"] | {"seed": seed}
-                of_grid.append(recipe | {"data": str(data), "head": head, "training": training})
-        of_results = [Result.load(path).recipe for path in (DOCS / "results" / "cells").glob(f"{corpus}-*.json")]
+                of_grid.append(recipe | {"data": str(data), "head": head.model_dump(), "training": training})
+        paths = (DOCS / "results" / "cells").glob(f"{corpus}-*.json")
+        of_results = [Recipe(**Result.load(path).recipe).model_dump(mode="json") for path in paths]
         assert comparable(of_results) == comparable(of_grid)
 
 

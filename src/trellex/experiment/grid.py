@@ -12,6 +12,7 @@ from pydantic import Field
 
 from trellex.evaluation.result import Cell
 from trellex.experiment.job import Job
+from trellex.heads.spec import AnyHeadSpec
 from trellex.records import Record
 from trellex.text.corpus import Corpus
 from trellex.training.recipe import Recipe, TrainingSettings, load_recipe, read_yaml
@@ -104,4 +105,4 @@ class Grid(Record):
 
 
 def _describe(job: Job) -> str:
-    return f"{job.cell.head} on {job.recipe.data} with seed {job.cell.seed}"
+    return f"{job.cell.head.model_dump()} on {job.recipe.data} with seed {job.cell.seed}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -44,23 +43,22 @@ class Job(Record):
         if not self.result_file.exists():
             return None
         result = Result.load(self.result_file)
-        self._compare(self.result_file, result.cell, result.recipe, result.corpus)
+        recipe = self._checked(self.result_file, result.recipe, result.corpus)
+        self._compare(self.result_file, _settings(self.cell, self.recipe), _settings(result.cell, recipe))
         return result
 
     def check_run(self) -> None:
-        """Raises ValueError if a training by another recipe was begun in the folder; it may end at another step."""
+        """Raises ValueError if a training was begun in the folder that cannot go on by this recipe."""
         path = self._path()
         if path.exists() and checkpoint.checkpoints(self.run):
             before = json.loads(path.read_text(encoding="utf-8"))
-            cell, may_differ = Cell.model_validate(before["cell"]), ("max_steps", "patience")
-            self._compare(path, cell, before["recipe"], before.get("corpus"), may_differ)
+            recipe = self._checked(path, before["recipe"], before.get("corpus"))
+            self._compare(path, self.recipe.identity(), recipe.identity())
 
-    def _compare(
-        self, path: Path, cell: Cell, recipe: dict[str, Any], corpus: str | None, except_for: Collection[str] = ()
-    ) -> None:
-        """Raises ValueError that names the file if these are not the same in all that matters."""
+    def _checked(self, path: Path, recipe: dict[str, Any], corpus: str | None) -> Recipe:
+        """The recipe that a file holds. Raises ValueError if it is none, or its corpus is another one."""
         try:
-            theirs = _identity(cell, Recipe.model_validate(recipe))
+            checked = Recipe.model_validate(recipe)
         except ValidationError as error:
             raise ValueError(f"{path}: made by another version of Trellex; remove this file and {self.run}") from error
         if corpus not in (None, self.corpus):
@@ -68,13 +66,17 @@ class Job(Record):
                 f"{path}: made from another corpus than {self.recipe.data} now holds; "
                 f"prepare that again, or remove this file and {self.run} to train anew"
             )
-        for key, ours in _identity(self.cell, self.recipe).items():
-            if ours != theirs[key] and key not in except_for:
+        return checked
+
+    def _compare(self, path: Path, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+        """Raises ValueError that names the file and the first setting that is another one there."""
+        for key, our in ours.items():
+            if our != (their := theirs[key]):
                 remedy = f"remove this file and {self.run} to train anew"
-                if key == "max_steps" and ours > theirs[key]:
+                if key == "max_steps" and our > their:
                     remedy = f"remove this file to train on if {self.run} is still there"
                 raise ValueError(
-                    f"{path}: made with {key} {theirs[key]!r}, but the grid says {ours!r}; go back to that, or {remedy}"
+                    f"{path}: made with {key} {their!r}, but the grid says {our!r}; go back to that, or {remedy}"
                 )
 
     def save(self) -> Path:
@@ -91,7 +93,7 @@ class Job(Record):
         return self.run / "job.json"
 
 
-def _identity(cell: Cell, recipe: Recipe) -> dict[str, Any]:
+def _settings(cell: Cell, recipe: Recipe) -> dict[str, Any]:
     """All that a result depends on, by name."""
     training = recipe.training.model_dump(exclude=set(WITHOUT_EFFECT))
     return {**cell.model_dump(), "data": str(recipe.data), "model": recipe.model.model_dump(), **training}

@@ -50,6 +50,13 @@ class Recipe(Record):
     model: ModelSettings = Field(ModelSettings(), description="the sizes of the network")
     training: TrainingSettings = Field(TrainingSettings(), description="how to train")
 
+    def identity(self) -> dict[str, Any]:
+        """What a run cannot change on its way, by name. All else may be another when it goes on."""
+        return {
+            **self.model_dump(mode="json", include={"model", "head"}),
+            **self.training.model_dump(include={"seed", "batch_sentences", "batch_tokens"}),
+        }
+
 
 def load_recipe(
     path: Path,

@@ -29,7 +29,8 @@ class TestCells:
         last = jobs[-1]
         assert (last.cell.corpus, last.cell.stands_for, last.cell.direction) == ("Tiny", "BTEC", "ja-en")
         assert (last.recipe.data, last.recipe.output) == (corpora["ja-en"], tmp_path / "runs" / last.name)
-        assert (last.recipe.head, last.recipe.training.seed, last.recipe.training.max_steps) == (heads[1], 2, 4)
+        assert last.recipe.head.model_dump() == last.cell.head.model_dump() == heads[1]
+        assert (last.recipe.training.seed, last.recipe.training.max_steps) == (2, 4)
         assert last.result_file == tmp_path / "results" / f"{last.name}.json"
 
     def test_a_block_may_train_otherwise_than_its_recipe(self, write_grid):
@@ -47,7 +48,7 @@ class TestCells:
 
     def test_only_some(self, write_grid):
         grid = Grid.load(write_grid({"heads": ["softmax", "binary", "binary-ec"]}, at_once=8))
-        names = [track.job.cell.head for track in Runner(grid, ["binary-ec", "softmax"]).tracks]
+        names = [track.job.cell.head.type for track in Runner(grid, ["binary-ec", "softmax"]).tracks]
         assert names == ["softmax", "binary-ec"]
         assert {track.job.side_by_side for track in Runner(grid).tracks} == {3}
         assert {track.job.side_by_side for track in Runner(grid, at_once=2).tracks} == {2}
@@ -66,7 +67,7 @@ class TestCells:
             when = begun[job.cell.direction].pop(0)
             timed = Timing(**timing, begun=when) if when else None
             result_of(job).model_copy(update={"timing": timed}).save(job.result_file)
-            if job.cell.head != "binary-ec":  # whose checkpoints were removed
+            if job.cell.head.type != "binary-ec":  # whose checkpoints were removed
                 checkpoint.step_folder(job.run, 2).mkdir(parents=True)
                 (job.run / "best.json").write_text('{"step": 2}')
         groups = to_be_timed(Runner(grid).tracks)

@@ -4,12 +4,18 @@ import pytest
 
 from trellex.experiment.grid import Grid
 from trellex.experiment.job import Job
+from trellex.experiment.runner import Runner
+from trellex.training import checkpoint
+from trellex.training.display import Display
+from trellex.training.trainer import Trainer
+
+HEAD = {"type": "binary", "decoding": "paper"}
 
 
 @pytest.fixture
 def job(write_grid, tmp_path):
     (tmp_path / "results").mkdir()
-    return Grid.load(write_grid({"heads": [{"type": "binary", "decoding": "paper"}]})).jobs()[0]
+    return Grid.load(write_grid({"heads": [HEAD]})).jobs()[0]
 
 
 class TestRun:
@@ -20,17 +26,34 @@ class TestRun:
         (job.run / "step-000000002").mkdir()
         return job
 
-    def test_may_end_at_another_step(self, begun, write_grid):
-        Grid.load(write_grid({"heads": [begun.cell.head]}, {"max_steps": 9, "patience": 2})).jobs()[0].check_run()
+    @pytest.mark.parametrize("training", [{"max_steps": 9, "patience": 2}, {"learning_rate": 1e-4, "clip_norm": 1.0}])
+    def test_may_go_on_otherwise(self, begun, write_grid, training):
+        Grid.load(write_grid({"heads": [HEAD]}, training)).jobs()[0].check_run()
 
     def test_of_another_recipe(self, begun, write_grid):
-        other = Grid.load(write_grid({"heads": [begun.cell.head]}, {"learning_rate": 0.5})).jobs()[0]
-        with pytest.raises(
-            ValueError, match=r"job.json: made with learning_rate 0.001, but the grid says 0.5; go back"
-        ):
+        other = Grid.load(write_grid({"heads": [HEAD]}, {"batch_sentences": 7})).jobs()[0]
+        with pytest.raises(ValueError, match=r"job.json: made with batch_sentences 64, but the grid says 7; go back"):
             other.check_run()
         (begun.run / "step-000000002").rmdir()
         other.check_run()  # nothing was trained yet
+
+    def test_of_another_corpus(self, job):
+        job.save()
+        (job.run / "step-000000002").mkdir()
+        with pytest.raises(ValueError, match=r"job.json: made from another corpus than .* now holds; prepare"):
+            job.model_copy(update={"corpus": "another"}).check_run()
+
+    def test_a_grid_goes_on_after_its_learning_rate_was_lowered(self, write_grid):
+        """As training advises when it diverges."""
+        [before] = Grid.load(write_grid(training={"max_steps": 2})).jobs()
+        before.save()
+        Trainer(before.recipe, Display("", quiet=True)).run()
+        grid = Grid.load(write_grid(training={"learning_rate": 1e-4}))
+        [track] = Runner(grid).tracks
+        trainer = Trainer(track.job.recipe, Display("", quiet=True))
+        assert [evaluation.step for evaluation in trainer.run()] == [2, 4]
+        newest = checkpoint.load_info(checkpoint.checkpoints(before.run)[-1])
+        assert newest["recipe"]["training"]["learning_rate"] == 1e-4
 
 
 class TestJob:
@@ -43,7 +66,7 @@ class TestJob:
     @pytest.mark.parametrize("training", [{}, {"threads": 3, "save_every": 7}])
     def test_its_result(self, job, result_of, write_grid, training):
         result_of(job).save(job.result_file)
-        same = Grid.load(write_grid({"heads": [job.cell.head]}, training)).jobs()[0]
+        same = Grid.load(write_grid({"heads": [HEAD]}, training)).jobs()[0]
         assert same.result() == result_of(job)
 
     def test_of_another_corpus_in_the_same_folder(self, job, result_of):
@@ -62,7 +85,7 @@ class TestJob:
             (
                 {"heads": [{"type": "binary", "decoding": "paper", "loss": "squared"}]},
                 {},
-                r"binary-seed-1.json: made with head .*'binary'\}, but the grid says .*'squared'",
+                r"binary-seed-1.json: made with head .*'binary', .*, but the grid says .*'squared'",
             ),
             ({}, {"learning_rate": 0.5}, r"made with learning_rate 0.001, but the grid says 0.5; go back to that, or"),
             ({}, {"max_steps": 3}, r"made with max_steps 4, but the grid says 3; .* remove this file and .* anew"),
@@ -76,6 +99,6 @@ class TestJob:
     )
     def test_of_another_training(self, job, result_of, write_grid, block, training, message):
         result_of(job).save(job.result_file)
-        other = Grid.load(write_grid({"heads": [job.cell.head]} | block, training)).jobs()[0]
+        other = Grid.load(write_grid({"heads": [HEAD]} | block, training)).jobs()[0]
         with pytest.raises(ValueError, match=message):
             other.result()

@@ -32,23 +32,26 @@ class TestLoad:
 
     def test_keys_are_read(self, load):
         recipe = load(MINIMAL + "head: {type: binary-ec, loss: trellis}\ntraining: {learning_rate: 1e-2}\n")
-        assert recipe.head == {"type": "binary-ec", "loss": "trellis"}
+        assert recipe.head.model_dump() == {"type": "binary-ec", "loss": "trellis"}
         assert recipe.training.learning_rate == 0.01
 
     def test_options_replace_keys_and_leave_the_others(self, load):
         text = MINIMAL + "head: softmax\ntraining: {seed: 1, max_steps: 9, patience: 3}\n"
         recipe = load(text, head="binary", output=Path("other"), seed=5, max_steps=7)
-        assert (recipe.head, recipe.output) == ("binary", Path("other"))
+        assert (recipe.head.model_dump(), recipe.output) == ("binary", Path("other"))
         assert (recipe.training.seed, recipe.training.max_steps, recipe.training.patience) == (5, 7, 3)
         assert load(MINIMAL + "training:\n", seed=5).training.seed == 5
 
     def test_a_head_in_place_of_the_recipes_may_be_a_mapping(self, load):
         text = MINIMAL + "head: {type: hybrid-64, bits_weight: 2.0}\n"
         head = {"type": "binary-ec", "loss": "trellis", "mixtures": 4}
-        assert load(text, head="{type: binary-ec, loss: trellis, mixtures: 4}").head == head  # nothing of the old one
-        assert load(text, head=" binary-ec ").head == "binary-ec"
-        assert load(text, head="type: binary-ec\nloss: trellis\nmixtures: 4\n").head == head
-        assert load(text, head=None).head == {"type": "hybrid-64", "bits_weight": 2.0}
+        for given, expected in (
+            ("{type: binary-ec, loss: trellis, mixtures: 4}", head),  # nothing of the old one
+            (" binary-ec ", "binary-ec"),
+            ("type: binary-ec\nloss: trellis\nmixtures: 4\n", head),
+            (None, {"type": "hybrid-64", "bits_weight": 2.0}),
+        ):
+            assert load(text, head=given).head.model_dump() == expected
 
     def test_every_key_is_described(self):
         for model in (Recipe, TrainingSettings, Recipe.model_fields["model"].annotation):
@@ -57,6 +60,24 @@ class TestLoad:
     def test_what_is_dumped_is_a_recipe(self, load):
         recipe = load(MINIMAL + "head: {type: hybrid-64, bits_weight: 2.0}\n")
         assert Recipe.model_validate(recipe.model_dump(mode="json")) == recipe
+
+
+class TestIdentity:
+    @pytest.mark.parametrize(
+        ("changed", "differs"),
+        [
+            ({"head": "binary"}, ["head"]),
+            ({"model": {"dropout": 0.5}}, ["model"]),
+            ({"training": {"seed": 2}}, ["seed"]),
+            ({"training": {"batch_sentences": None, "batch_tokens": 9}}, ["batch_sentences", "batch_tokens"]),
+            ({"head": {"type": "hybrid-512-ec"}}, []),
+            ({"training": {"learning_rate": 1e-4, "max_steps": 9, "decay_steps": 3, "validate_every": 5}}, []),
+            ({"data": "elsewhere", "output": "there"}, []),
+        ],
+    )
+    def test_what_a_run_cannot_change_on_its_way(self, changed, differs):
+        ours, theirs = (Recipe(**{"data": "corpus", "output": "run"} | keys).identity() for keys in ({}, changed))
+        assert [key for key in ours if ours[key] != theirs[key]] == differs
 
 
 class TestErrors:
@@ -79,7 +100,9 @@ class TestErrors:
             (MINIMAL + "training: {batch_tokens: 100}\n", ["training: ", "batch_sentences and batch_tokens"]),
             (MINIMAL + "training: 3\n", ["training: "]),
             (MINIMAL + "model: {dropout: 1.0}\n", ["model.dropout", "less than 1"]),
-            (MINIMAL + "head: 5\n", ["head"]),
+            (MINIMAL + "head: 5\n", ["head: spec: expected a name or a mapping, got 5"]),
+            (MINIMAL + "head: sofmax\n", ["head: type: expected softmax", "got 'sofmax'"]),
+            (MINIMAL + "head: {type: binary, los: 1}\n", ["head: los: not an option of binary; did you mean 'loss'?"]),
             ("data: corpus\n", ["output: Field required"]),
             ("- data\n", ["expected keys and values, got list"]),
             ("", ["expected keys and values"]),

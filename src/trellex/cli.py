@@ -122,7 +122,7 @@ def experiment(
     A training that fails stops no other; its log is in the folder of its run.
     """
     with errors_explained():
-        from trellex.experiment.board import table
+        from trellex.experiment.display import table
         from trellex.experiment.grid import Grid
         from trellex.experiment.runner import Runner
 
@@ -130,11 +130,11 @@ def experiment(
         if not list_cells:
             runner.run(timing, stderr)
         if as_json:
-            print(json.dumps([track.row() for track in runner.tracks], ensure_ascii=False))
+            print(json.dumps([status.row() for status in runner.statuses], ensure_ascii=False))
         else:
-            Console().print(table(runner.tracks))
-        for track in runner.failed:
-            complain(f"{track.job.name}: {track.problem}")
+            Console().print(table(runner.statuses))
+        for status in runner.failed:
+            complain(f"{status.job.name}: {status.problem}")
         if runner.was_stopped:
             stderr.print("stopped; the same command goes on from there")
             raise typer.Exit(130)

@@ -58,8 +58,8 @@ def test_tells_what_it_wrote(trellex, results, tmp_path):
 
 
 def test_json(trellex, results, tmp_path):
-    told = json.loads(trellex("report", results, "--output", tmp_path, "--json").stdout)
-    assert sorted(told) == sorted(str(path) for path in tmp_path.rglob("*") if path.is_file())
+    printed = json.loads(trellex("report", results, "--output", tmp_path, "--json").stdout)
+    assert sorted(printed) == sorted(str(path) for path in tmp_path.rglob("*") if path.is_file())
 
 
 def test_same_bytes_without_torch_in_another_process_with_other_settings(trellex, results, tmp_path):

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from trellex.evaluation.bleu import check_numbers
 from trellex.text.vocabulary import UNK, Vocabulary
 
 
@@ -55,8 +56,7 @@ def word_bands(
         vocabulary: V words, by frequency
         edges: ranks at which a new band begins; those from V on are left out
     """
-    if len(hypotheses) != len(references):
-        raise ValueError(f"hypotheses and references differ in number: {len(hypotheses)} and {len(references)}")
+    check_numbers(hypotheses, references)
     size = len(vocabulary)
     right, translated, expected = Counter[int](), Counter[int](), Counter[int]()  # by rank
     for hypothesis, reference in zip(hypotheses, references, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sacrebleu.metrics.bleu import BLEU
 
@@ -31,9 +31,14 @@ def token_bleu(hypotheses: Sequence[str], references: Sequence[str], resamples: 
 
 
 def _bleu(metric: BLEU, hypotheses: Sequence[str], references: Sequence[str], resamples: int) -> Bleu:
-    if len(hypotheses) != len(references):
-        raise ValueError(f"hypotheses and references differ in number: {len(hypotheses)} and {len(references)} lines")
+    check_numbers(hypotheses, references)
     if not references:
         raise ValueError("references: there is nothing to compare with: no lines")
     result = metric.corpus_score(list(hypotheses), [list(references)], n_bootstrap=resamples or 1)
     return Bleu(result.score, str(metric.get_signature()), result._ci if resamples else None)
+
+
+def check_numbers(hypotheses: Sequence[Any], references: Sequence[Any]) -> None:
+    """Raises ValueError unless there is a reference for each translation."""
+    if len(hypotheses) != len(references):
+        raise ValueError(f"hypotheses and references differ in number: {len(hypotheses)} and {len(references)} lines")

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sacrebleu.metrics.bleu import BLEU
 
+from trellex.evaluation.bleu import check_numbers
+
 STATISTICS = 10  # of a sentence: tokens of translation and reference, right 1- to 4-grams, all 1- to 4-grams
 SMOOTHING = "exp"  # sacreBLEU's default, hence token_bleu's
 
@@ -44,8 +46,7 @@ def sentence_statistics(hypotheses: Sequence[str], references: Sequence[str]) ->
 
     Those are the tokens of translation and reference, the right 1- to 4-grams, and all 1- to 4-grams.
     """
-    if len(hypotheses) != len(references):
-        raise ValueError(f"hypotheses and references differ in number: {len(hypotheses)} and {len(references)} lines")
+    check_numbers(hypotheses, references)
     metric = BLEU(tokenize="none", lowercase=True, force=True, effective_order=True)  # the order changes no counts
     scores = [metric.sentence_score(ours, [theirs]) for ours, theirs in zip(hypotheses, references, strict=True)]
     return [[score.sys_len, score.ref_len, *score.counts, *score.totals] for score in scores]

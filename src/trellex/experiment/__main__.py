@@ -34,7 +34,7 @@ def main(phase: str, *paths: Path) -> int:
         except KeyboardInterrupt:
             return 130
         return 0
-    from trellex.experiment.cell import score, train
+    from trellex.experiment.phases import score, train
 
     [job] = jobs
     if phase == "train":

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal
 
-from trellex.experiment.board import Board
-from trellex.experiment.track import State, Track
+from trellex.experiment.display import GridDisplay
+from trellex.experiment.status import JobStatus, State
 
 Phase = Literal["train", "score", "time"]
 STATES: dict[Phase, State] = {"train": "training", "score": "scoring", "time": "timing"}
@@ -26,7 +26,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class _Running:
-    tracks: Sequence[Track]
+    statuses: Sequence[JobStatus]
     process: subprocess.Popen[bytes]
     phases: Sequence[Phase]  # that come after this one
 
@@ -38,20 +38,20 @@ class Pool:
     and they end by themselves when this one is gone, since then their standard input ends.
 
     Args:
-        board: told of every change
+        display: notified of every change
         lock: a file descriptor that all processes inherit
     """
 
-    def __init__(self, board: Board, lock: int) -> None:
-        self.board, self.was_stopped = board, False
+    def __init__(self, display: GridDisplay, lock: int) -> None:
+        self.display, self.was_stopped = display, False
         self._lock = lock
         self._running: list[_Running] = []
         self._signal: int | None = None
 
-    def run(self, groups: Sequence[Sequence[Track]], phases: Sequence[Phase], at_once: int) -> None:
+    def run(self, groups: Sequence[Sequence[JobStatus]], phases: Sequence[Phase], at_once: int) -> None:
         """All phases of all groups, `at_once` side by side, until they are through or a signal stops them.
 
-        The tracks of a group share a process.
+        The statuses of a group share a process.
         """
         waiting = deque(groups)
         with self._signals_noted():
@@ -61,17 +61,17 @@ class Pool:
                         self._start(waiting.popleft(), phases)
                     self._pass_signal_on()
                     self._collect()
-                    self.board.refresh()
+                    self.display.refresh()
                     time.sleep(POLL_SECONDS)
             finally:
                 for each in self._running:  # only if something unforeseen ends the loop
                     each.process.terminate()
 
-    def _start(self, tracks: Sequence[Track], phases: Sequence[Phase]) -> None:
+    def _start(self, statuses: Sequence[JobStatus], phases: Sequence[Phase]) -> None:
         phase, *others = phases
-        paths = [str(track.job.save()) for track in tracks]
-        self._change(tracks, STATES[phase])
-        with tracks[0].job.log.open("ab") as log:
+        paths = [str(status.job.save()) for status in statuses]
+        self._change(statuses, STATES[phase])
+        with statuses[0].job.log.open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "trellex.experiment", phase, *paths],
                 stdin=subprocess.PIPE,
@@ -80,7 +80,7 @@ class Pool:
                 start_new_session=True,
                 pass_fds=[self._lock],
             )
-        self._running.append(_Running(tracks, process, others))
+        self._running.append(_Running(statuses, process, others))
 
     def _collect(self) -> None:
         """Take in processes that have ended, and let their next phase begin."""
@@ -88,21 +88,21 @@ class Pool:
             self._running.remove(each)
             if each.process.stdin:
                 each.process.stdin.close()
-            status = each.process.returncode
-            if status == 0 and not each.phases:
-                self._change(each.tracks, "done")
+            code = each.process.returncode
+            if code == 0 and not each.phases:
+                self._change(each.statuses, "done")
             elif self.was_stopped:
-                self._change(each.tracks, "stopped")
-            elif status == 0:
-                self._start(each.tracks, each.phases)
+                self._change(each.statuses, "stopped")
+            elif code == 0:
+                self._start(each.statuses, each.phases)
             else:
-                log = each.tracks[0].job.log
-                self._change(each.tracks, "failed", f"{_ending(status)}: {_last_line(log)} ({log})")
+                log = each.statuses[0].job.log
+                self._change(each.statuses, "failed", f"{_ending(code)}: {_last_line(log)} ({log})")
 
-    def _change(self, tracks: Sequence[Track], state: State, problem: str = "") -> None:
-        for track in tracks:
-            track.enter(state, problem)
-            self.board.changed(track)
+    def _change(self, statuses: Sequence[JobStatus], state: State, problem: str = "") -> None:
+        for status in statuses:
+            status.enter(state, problem)
+            self.display.changed(status)
 
     def _pass_signal_on(self) -> None:
         if self._signal is not None:
@@ -127,7 +127,7 @@ class Pool:
 
 
 @contextmanager
-def alone_in(folder: Path, wait: Callable[[], None]) -> Iterator[int]:
+def exclusive(folder: Path, wait: Callable[[], None]) -> Iterator[int]:
     """Lock a folder; the lock is free again when this process and all that inherit it are gone.
 
     Args:
@@ -144,8 +144,8 @@ def alone_in(folder: Path, wait: Callable[[], None]) -> Iterator[int]:
         yield file.fileno()
 
 
-def _ending(status: int) -> str:
-    return f"ended with status {status}" if status > 0 else f"ended by {signal.Signals(-status).name}"
+def _ending(code: int) -> str:
+    return f"ended with status {code}" if code > 0 else f"ended by {signal.Signals(-code).name}"
 
 
 def _last_line(log: Path) -> str:

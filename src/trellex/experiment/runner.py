@@ -7,10 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from trellex.experiment.board import Board
+from trellex.experiment.display import GridDisplay
 from trellex.experiment.grid import Grid
-from trellex.experiment.pool import Pool, alone_in
-from trellex.experiment.track import Track
+from trellex.experiment.pool import Pool, exclusive
+from trellex.experiment.status import JobStatus
 from trellex.training import checkpoint
 from trellex.training.trainer import training_device
 
@@ -24,7 +24,7 @@ class Runner:
         at_once: trainings side by side, instead of the grid's number
 
     Attributes:
-        tracks: the cells, in the order of the grid
+        statuses: how far the cells are, in the order of the grid
         was_stopped: whether a signal ended the work before its time
     """
 
@@ -35,11 +35,11 @@ class Runner:
         if not chosen:
             names = ", ".join(job.name for job in jobs)
             raise ValueError(f"only: no cell's name has {' or '.join(map(repr, only))} in it; there are {names}")
-        self.tracks = [Track(job) for job in chosen]
-        for track in self.tracks:
-            if track.result is None:
-                track.job.check_run()
-        untrained = sum(track.state == "waiting" for track in self.tracks)
+        self.statuses = [JobStatus(job) for job in chosen]
+        for status in self.statuses:
+            if status.result is None:
+                status.job.check_run()
+        untrained = sum(status.state == "waiting" for status in self.statuses)
         self.at_once = min(at_once or grid.at_once, max(untrained, 1))
         for job in chosen:
             job.side_by_side = self.at_once
@@ -49,36 +49,37 @@ class Runner:
 
         Raises ValueError if a recipe asks for what the device of this machine has not.
         """
-        for track in self.tracks:
-            if track.result is None:
-                training_device(track.job.recipe.training)
+        for status in self.statuses:
+            if status.result is None:
+                training_device(status.job.recipe.training)
         self.grid.results.mkdir(parents=True, exist_ok=True)
-        say = f"another process works in {self.grid.runs}; waiting for it to end"
-        with alone_in(self.grid.runs, lambda: console.print(say)) as lock, Board(self.tracks, console) as board:
-            pool = Pool(board, lock)
-            for track in self.tracks:
-                track.look()  # another process may have gone on with them
-            pool.run([[track] for track in self.tracks if track.result is None], ("train", "score"), self.at_once)
+        notice = f"another process works in {self.grid.runs}; waiting for it to end"
+        lock = exclusive(self.grid.runs, lambda: console.print(notice))
+        with lock as descriptor, GridDisplay(self.statuses, console) as display:
+            pool = Pool(display, descriptor)
+            for status in self.statuses:
+                status.refresh()  # another process may have gone on with them
+            pool.run([[status] for status in self.statuses if status.result is None], ("train", "score"), self.at_once)
             if timing and not pool.was_stopped:
-                pool.run(to_be_timed(self.tracks), ("time",), 1)
+                pool.run(to_be_timed(self.statuses), ("time",), 1)
             self.was_stopped = pool.was_stopped
 
     @property
-    def failed(self) -> list[Track]:
-        return [track for track in self.tracks if track.state == "failed"]
+    def failed(self) -> list[JobStatus]:
+        return [status for status in self.statuses if status.state == "failed"]
 
 
-def to_be_timed(tracks: Sequence[Track]) -> list[list[Track]]:
+def to_be_timed(statuses: Sequence[JobStatus]) -> list[list[JobStatus]]:
     """Those of one prepared corpus, which will be compared, unless all of them have been timed in turns already."""
-    groups: dict[tuple[Path, str], list[Track]] = {}
-    for track in tracks:
-        if track.result is not None and checkpoint.best_checkpoint(track.job.run) is not None:
-            kind = track.job.recipe.data, track.job.recipe.training.device
-            groups.setdefault(kind, []).append(track)
+    groups: dict[tuple[Path, str], list[JobStatus]] = {}
+    for status in statuses:
+        if status.result is not None and checkpoint.best_checkpoint(status.job.run) is not None:
+            kind = status.job.recipe.data, status.job.recipe.training.device
+            groups.setdefault(kind, []).append(status)
     return [group for group in groups.values() if not _were_timed_in_turns(group)]
 
 
-def _were_timed_in_turns(tracks: Sequence[Track]) -> bool:
-    timings = [track.result.timing if track.result else None for track in tracks]
+def _were_timed_in_turns(statuses: Sequence[JobStatus]) -> bool:
+    timings = [status.result.timing if status.result else None for status in statuses]
     begun = {timing.begun if timing else None for timing in timings}
     return len(begun) == 1 and None not in begun

@@ -19,7 +19,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from trellex.evaluation.result import slug
 from trellex.report.annotations import Point, annotate_points
 from trellex.report.bands import Bands, bleu_by_rarest_word, word_f1
-from trellex.report.picture import Picture
+from trellex.report.blocks import Picture
 from trellex.report.result_set import Direction, Method
 from trellex.report.styles import Style
 

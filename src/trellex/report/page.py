@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trellex.files import atomic_writer
-from trellex.report.picture import FOLDER, Picture
+from trellex.report.blocks import FIGURES, Block, Heading, Picture
 from trellex.report.result_set import ResultSet
 from trellex.report.sections import sections
-from trellex.report.table import Block, Heading
 
 TITLE = "Results"
 CSS = """\
@@ -50,7 +49,7 @@ def write_report(results: Path, folder: Path) -> list[Path]:
         folder: made if it is not there
     """
     files = render(sections(ResultSet.load(results)))
-    (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+    (folder / FIGURES).mkdir(parents=True, exist_ok=True)
     for path, data in files.items():
         with atomic_writer(folder / path, "wb") as file:
             file.write(data)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trellex.report import figures, quality, tables, training
-from trellex.report.picture import Picture
+from trellex.report import figures, paper_table, quality_tables, training_tables
+from trellex.report.blocks import Block, Heading, Paragraph, Picture
 from trellex.report.result_set import Corpus, Direction, ResultSet, methods_of
 from trellex.report.styles import method_styles
-from trellex.report.table import Block, Heading, Paragraph
 
 TABLE = (
     "BLEU is of tokens, case-insensitive, by greedy search: the mean of test BLEU over 5 consecutive evaluations "
@@ -60,8 +59,8 @@ def sections(result_set: ResultSet) -> list[Block]:
     blocks: list[Block] = [Paragraph(_introduction(result_set))]
     for corpus in result_set.corpora:
         blocks += [Heading(2, corpus.name), *_corpus(corpus, styles)]
-    blocks += [Heading(2, "Training"), Paragraph(TRAINING), *map(training.trainings, result_set.corpora)]
-    return [*blocks, training.settings(result_set), training.software(result_set)]
+    blocks += [Heading(2, "Training"), Paragraph(TRAINING), *map(training_tables.trainings, result_set.corpora)]
+    return [*blocks, training_tables.settings(result_set), training_tables.software(result_set)]
 
 
 def _introduction(result_set: ResultSet) -> str:
@@ -82,20 +81,20 @@ def _count(number: int, noun: str) -> str:
 
 
 def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
-    directions, times = corpus.directions, tables.times_of(corpus)
-    yield from _section("The paper's table", TABLE, [tables.quality_and_size(corpus)])
+    directions, times = corpus.directions, paper_table.times_of(corpus)
+    yield from _section("The paper's table", TABLE, [paper_table.quality_and_size(corpus)])
     yield from _section("Time", TIME, times or [Paragraph("Not measured.")])
-    yield from _section("Quality", QUALITY, [quality.scores(direction) for direction in directions])
-    by_length = map(quality.length_bands, directions)
+    yield from _section("Quality", QUALITY, [quality_tables.scores(direction) for direction in directions])
+    by_length = map(quality_tables.length_bands, directions)
     yield from _section("Short and long sentences", LENGTHS, [table for table in by_length if table is not None])
     yield from _section("Training curves", CURVES, _pictures(directions, figures.curves, styles))
     yield from _section("The softmax in a hybrid", HYBRIDS, _pictures(directions, figures.hybrid_sizes, styles))
     yield from _section("Size and quality", OUTPUT_SIZE, _pictures(directions, figures.output_size, styles))
-    errors = map(quality.bit_errors, directions)
+    errors = map(quality_tables.bit_errors, directions)
     yield from _section("Bit errors", BIT_ERRORS, [table for table in errors if table is not None])
     by_rank: list[Block] = []
     for direction in directions:
-        by_rank += [quality.bleu_bands(direction), quality.f1_bands(direction)]
+        by_rank += [quality_tables.bleu_bands(direction), quality_tables.f1_bands(direction)]
         by_rank += _pictures([direction], figures.frequency_bands, styles)
     yield from _section("Frequent and rare words", BANDS, by_rank)
 

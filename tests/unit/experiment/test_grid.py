@@ -48,10 +48,10 @@ class TestCells:
 
     def test_only_some(self, write_grid):
         grid = Grid.load(write_grid({"heads": ["softmax", "binary", "binary-ec"]}, at_once=8))
-        names = [track.job.cell.head.type for track in Runner(grid, ["binary-ec", "softmax"]).tracks]
+        names = [status.job.cell.head.type for status in Runner(grid, ["binary-ec", "softmax"]).statuses]
         assert names == ["softmax", "binary-ec"]
-        assert {track.job.side_by_side for track in Runner(grid).tracks} == {3}
-        assert {track.job.side_by_side for track in Runner(grid, at_once=2).tracks} == {2}
+        assert {status.job.side_by_side for status in Runner(grid).statuses} == {3}
+        assert {status.job.side_by_side for status in Runner(grid, at_once=2).statuses} == {2}
         with pytest.raises(ValueError, match=r"only: no cell's name has 'sofmax' in it; there are tiny-en-ja-softmax"):
             Runner(grid, ["sofmax"])
 
@@ -70,15 +70,15 @@ class TestCells:
             if job.cell.head.type != "binary-ec":  # whose checkpoints were removed
                 checkpoint.step_folder(job.run, 2).mkdir(parents=True)
                 (job.run / "best.json").write_text('{"step": 2}')
-        groups = to_be_timed(Runner(grid).tracks)
-        assert [[track.job.name for track in group] for group in groups] == [
+        groups = to_be_timed(Runner(grid).statuses)
+        assert [[status.job.name for status in group] for group in groups] == [
             ["tiny-en-ja-softmax-seed-1", "tiny-en-ja-binary-exact-decoding-seed-1"]
         ]
 
 
 def test_what_this_machine_cannot_train_is_found_before_anything_is_begun(write_grid, tmp_path):
     runner = Runner(Grid.load(write_grid(training={"precision": "bfloat16"})))
-    assert [track.state for track in runner.tracks] == ["waiting"]  # they can be listed
+    assert [status.state for status in runner.statuses] == ["waiting"]  # they can be listed
     with pytest.raises(ValueError, match=r"training.precision: bfloat16 is for GPUs; use float32"):
         runner.run(timing=False, console=Console())
     assert not (tmp_path / "runs").exists()

@@ -49,8 +49,8 @@ class TestRun:
         before.save()
         Trainer(before.recipe, Display("", quiet=True)).run()
         grid = Grid.load(write_grid(training={"learning_rate": 1e-4}))
-        [track] = Runner(grid).tracks
-        trainer = Trainer(track.job.recipe, Display("", quiet=True))
+        [status] = Runner(grid).statuses
+        trainer = Trainer(status.job.recipe, Display("", quiet=True))
         assert [evaluation.step for evaluation in trainer.run()] == [2, 4]
         newest = checkpoint.load_info(checkpoint.checkpoints(before.run)[-1])
         assert newest["recipe"]["training"]["learning_rate"] == 1e-4

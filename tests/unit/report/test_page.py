@@ -8,11 +8,10 @@ import pytest
 from synthetic import make_result, save_all
 
 from trellex.report import page
+from trellex.report.blocks import Cell, Heading, Paragraph, Picture, Table
 from trellex.report.page import render, write_report
-from trellex.report.picture import Picture
 from trellex.report.result_set import ResultSet
 from trellex.report.sections import sections
-from trellex.report.table import Cell, Heading, Paragraph, Table
 
 EMPTY_TAGS = {"meta"}
 NASTY = '<b>&"x"|*_`'

@@ -3,11 +3,11 @@
 import pytest
 from synthetic import METHODS, all_results, make_result, save_all
 
-from trellex.report import tables
-from trellex.report.numbers import one_in, signed, significant, spread
+from trellex.report import paper_table
+from trellex.report.blocks import best_two
+from trellex.report.formatting import one_in, signed, significant, spread
 from trellex.report.paper import PAPER
 from trellex.report.result_set import ResultSet
-from trellex.report.table import best_two
 
 
 def rows(table):
@@ -33,7 +33,7 @@ def kftt(tmp_path_factory):
 class TestQualityAndSize:
     def test_a_row(self, kftt):
         """16 bits of 513 parameters each, where softmax has 65,536 such outputs."""
-        table = tables.quality_and_size(kftt)
+        table = paper_table.quality_and_size(kftt)
         assert table.headings[:5] == ["method", "BLEU en-ja", "BLEU ja-en", "ASPEC en-ja", "ASPEC ja-en"]
         everything = 2 * 512 * 65536 + 10_000_000
         share = f"{(everything + 513 * 16) / (everything + 513 * 65536):.3f}"
@@ -41,15 +41,15 @@ class TestQualityAndSize:
         assert texts(rows(table)["binary"]) == expected
 
     def test_all_methods_are_there_in_order(self, kftt):
-        assert list(rows(tables.quality_and_size(kftt))) == list(METHODS)
+        assert list(rows(paper_table.quality_and_size(kftt))) == list(METHODS)
 
     def test_softmax_is_its_own_measure(self, kftt):
-        assert texts(rows(tables.quality_and_size(kftt))["softmax"])[4:] == [
+        assert texts(rows(paper_table.quality_and_size(kftt))["softmax"])[4:] == [
             "–", "65,536", "33,619,968", "1/1", "1/1", "1.000", "1.000",
         ]  # fmt: skip
 
     def test_best_and_second(self, kftt):
-        found = rows(tables.quality_and_size(kftt))
+        found = rows(paper_table.quality_and_size(kftt))
         assert {name: cells[0].emphasis for name, cells in found.items() if cells[0].emphasis} == {
             "softmax": "bold",
             "hybrid-2048-ec": "italic",
@@ -60,13 +60,13 @@ class TestQualityAndSize:
         }
 
     def test_one_seed_is_told(self, kftt):
-        assert "(one seed)" in tables.quality_and_size(kftt).caption
+        assert "(one seed)" in paper_table.quality_and_size(kftt).caption
 
     def test_several_seeds(self, tmp_path):
         results = [make_result(sentences=9), make_result(seed=2, sentences=9), make_result(head="binary", sentences=9)]
         for result, bleu in zip(results, (30.0, 31.0, 12.5), strict=True):
             result.averaged_test_bleu = bleu
-        table = tables.quality_and_size(ResultSet.load(save_all(results, tmp_path)).corpora[0])
+        table = paper_table.quality_and_size(ResultSet.load(save_all(results, tmp_path)).corpora[0])
         assert "(1 to 2 seeds)" in table.caption
         assert rows(table)["softmax"][0].text == "30.50 ± 0.50"
         assert rows(table)["binary"][0].text == "12.50"
@@ -76,13 +76,13 @@ class TestQualityAndSize:
         for result in results:
             result.cell.stands_for = None
         corpus = ResultSet.load(save_all(results, tmp_path)).corpora[0]
-        for table in (tables.quality_and_size(corpus), *tables.times_of(corpus)):
+        for table in (paper_table.quality_and_size(corpus), *paper_table.times_of(corpus)):
             assert not any("paper" in heading or "ASPEC" in heading for heading in table.headings)
             assert not any("paper's" in note for note in table.notes)
 
     def test_variants_have_no_paper_figures(self, tmp_path):
         trellis = make_result(head={"type": "binary", "loss": "trellis"}, sentences=9)
-        table = tables.quality_and_size(
+        table = paper_table.quality_and_size(
             ResultSet.load(save_all([make_result(sentences=9), trellis], tmp_path)).corpora[0]
         )
         cells = texts(rows(table)["binary (trellis)"])
@@ -94,21 +94,21 @@ class TestTime:
         """Ours by the formulas of the synthetic timing; the paper's 712.0 of 1026, 121.6 of 78.75, 2539 of 164.0 ms."""
         train, gpu, cpu = 20 + 44 / 2000, 15 + 44 / 10000, 12 + 44 / 200
         softmax_train, softmax_gpu, softmax_cpu = 20 + 65536 / 2000, 15 + 65536 / 10000, 12 + 65536 / 200
-        assert texts(rows(tables.times_of(kftt)[0])["binary-ec"]) == [
+        assert texts(rows(paper_table.times_of(kftt)[0])["binary-ec"]) == [
             f"{train:.1f}", f"{train / softmax_train:.3f} ×", "0.694 ×",
             f"{gpu:.1f}", f"{softmax_gpu / gpu:.2f} ×", "1.54 ×",
             f"{cpu:.1f}", f"{softmax_cpu / cpu:.1f} ×", "15.5 ×",
         ]  # fmt: skip
 
     def test_what_was_not_timed(self, kftt):
-        assert texts(rows(tables.times_of(kftt)[0])["hybrid-512"]) == [
+        assert texts(rows(paper_table.times_of(kftt)[0])["hybrid-512"]) == [
             "–", "–", "0.822 ×", "–", "–", "1.50 ×", "–", "–", "19.9 ×",
         ]  # fmt: skip
 
     def test_a_direction_that_the_paper_did_not_time(self, tmp_path):
         results = [result for result in all_results(sentences=9) if result.cell.method in ("softmax", "binary-ec")]
         kept = [x for x in results if x.cell.direction == "en-ja" or x.cell.method == "softmax"]
-        found = tables.times_of(ResultSet.load(save_all(kept, tmp_path)).corpora[0])
+        found = paper_table.times_of(ResultSet.load(save_all(kept, tmp_path)).corpora[0])
         assert [table.caption for table in found] == ["KFTT: time (en-ja)", "KFTT: time (ja-en)"]
         assert [table.headings.count("paper's") for table in found] == [3, 0]
         assert [list(rows(table)) for table in found] == [["softmax", "binary-ec"], ["softmax"]]
@@ -116,13 +116,13 @@ class TestTime:
     def test_without_a_gpu(self, tmp_path):
         result = make_result(sentences=9)
         result.timing.gpu_sentence = result.timing.gpu = None
-        cells = texts(rows(tables.times_of(ResultSet.load(save_all([result], tmp_path)).corpora[0])[0])["softmax"])
+        cells = texts(rows(paper_table.times_of(ResultSet.load(save_all([result], tmp_path)).corpora[0])[0])["softmax"])
         assert cells[3:5] == ["–", "–"]
         assert cells[6] == "340"
 
     def test_nothing_was_timed(self, tmp_path):
         corpus = ResultSet.load(save_all([make_result(sentences=9, timing=None)], tmp_path)).corpora[0]
-        assert tables.times_of(corpus) == []
+        assert paper_table.times_of(corpus) == []
 
 
 class TestPaper:

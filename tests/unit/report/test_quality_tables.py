@@ -5,7 +5,7 @@ import pytest
 from synthetic import all_results, make_result, save_all
 
 from trellex.evaluation.bootstrap import bootstrap, paired_bootstrap
-from trellex.report import quality, training
+from trellex.report import quality_tables, training_tables
 from trellex.report.result_set import ResultSet
 
 
@@ -38,7 +38,7 @@ class TestScores:
         ours, softmax = direction.methods["hybrid-512-ec"], direction.methods["softmax"]
         low, high = bootstrap(sentences(ours, "greedy"))
         paired = paired_bootstrap(sentences(ours, "beam 5"), sentences(softmax, "beam 5"))
-        found = rows(quality.scores(direction))["hybrid-512-ec"]
+        found = rows(quality_tables.scores(direction))["hybrid-512-ec"]
         greedy, beam = ours.first.scores["greedy"], ours.first.scores["beam 5"]
         assert found[:2] == [f"{ours.first.best.dev:.2f}", f"{greedy.token_bleu:.2f}"]
         assert found[2] == f"{low:.2f}–{high:.2f}"
@@ -50,32 +50,32 @@ class TestScores:
         assert low < greedy.token_bleu < high
 
     def test_softmax_is_not_compared_with_itself(self, direction):
-        assert rows(quality.scores(direction))["softmax"][6:] == ["–", "–", "–"]
+        assert rows(quality_tables.scores(direction))["softmax"][6:] == ["–", "–", "–"]
 
     def test_several_seeds_are_averaged_and_the_first_has_the_interval(self, direction):
         method = direction.methods["softmax"]
         one, two = (result.scores["greedy"].token_bleu for result in method.results)
-        found = rows(quality.scores(direction))["softmax"]
+        found = rows(quality_tables.scores(direction))["softmax"]
         assert found[1] == f"{(one + two) / 2:.2f} ± {abs(one - two) / 2:.2f}"
         low, high = bootstrap(sentences(method, "greedy"))
         assert found[2] == f"{low:.2f}–{high:.2f}"
 
     def test_a_search_that_was_not_made(self, direction):
-        found = rows(quality.scores(direction))["binary"]
+        found = rows(quality_tables.scores(direction))["binary"]
         assert found[3:] == ["–"] * 6
         assert found[1] != "–"
 
     def test_the_text_column_tells_its_tokens(self, direction, tmp_path):
-        assert "text (characters), beam 5" in quality.scores(direction).headings
+        assert "text (characters), beam 5" in quality_tables.scores(direction).headings
         other = (
             ResultSet.load(save_all([make_result(direction="ja-en", sentences=9)], tmp_path)).corpora[0].directions[0]
         )
-        assert "text (13a), beam 5" in quality.scores(other).headings
+        assert "text (13a), beam 5" in quality_tables.scores(other).headings
 
 
 class TestBitErrors:
     def test_in_percent_and_without_softmax(self, direction):
-        table = quality.bit_errors(direction)
+        table = quality_tables.bit_errors(direction)
         assert rows(table) == {
             "binary": ["6.80", "6.80", "27.20", "18,200"],
             "hybrid-512-ec": ["6.80", "2.10", "8.40", "4,100"],
@@ -83,12 +83,12 @@ class TestBitErrors:
 
     def test_none_without_bits(self, tmp_path):
         alone = ResultSet.load(save_all([make_result(sentences=9)], tmp_path)).corpora[0].directions[0]
-        assert quality.bit_errors(alone) is None
+        assert quality_tables.bit_errors(alone) is None
 
 
 class TestTraining:
     def test_a_row(self, result_set):
-        table = training.trainings(result_set.corpora[0])
+        table = training_tables.trainings(result_set.corpora[0])
         assert rows(table)["binary"] == ["en-ja", "1", "40,000", "12.3", "64.0", "58,000", "3", "5.10"]
         assert rows(table)["softmax"][1] == "1, 2"
 
@@ -96,15 +96,15 @@ class TestTraining:
         result = make_result(sentences=9)
         result.training.peak_memory = None
         corpus = ResultSet.load(save_all([result], tmp_path)).corpora[0]
-        assert rows(training.trainings(corpus))["softmax"][-1] == "–"
+        assert rows(training_tables.trainings(corpus))["softmax"][-1] == "–"
 
     def test_settings_by_corpus_with_all_values_that_occur(self, tmp_path):
         results = all_results(methods=("softmax", "binary"), sentences=9)
         results[0].recipe["model"]["dropout"] = 0.1
-        found = rows(training.settings(ResultSet.load(save_all(results, tmp_path))))
+        found = rows(training_tables.settings(ResultSet.load(save_all(results, tmp_path))))
         assert found["model.dropout"] == ["0.1, 0.3", "0.3"]
         assert found["training.max_steps"] == ["40,000", "40,000"]
         assert not {"data", "output", "head", "training.seed"} & set(found)
 
     def test_software(self, result_set):
-        assert rows(training.software(result_set))["torch"] == ["2.11.0"]
+        assert rows(training_tables.software(result_set))["torch"] == ["2.11.0"]

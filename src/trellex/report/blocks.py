@@ -1,4 +1,4 @@
-"""A table, and the other blocks a page is made of, each rendered as Markdown and as HTML."""
+"""The blocks that a page is made of: tables, headings, paragraphs and pictures, as Markdown and as HTML."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from trellex.evaluation.result import slug
 
+FIGURES = "figures"  # the folder beside the pages
 Emphasis = Literal["", "bold", "italic"]
 _STARS = {"": "", "bold": "**", "italic": "*"}
 _TAGS = {"": ("", ""), "bold": ("<strong>", "</strong>"), "italic": ("<em>", "</em>")}
@@ -107,6 +108,30 @@ class Paragraph(NamedTuple):
 
     def html(self) -> str:
         return f"<p>{html.escape(self.text)}</p>"
+
+
+class Picture(NamedTuple):
+    """A figure: its files are called `name`, and its title tells what it shows to those who do not see it."""
+
+    name: str
+    title: str
+    svg: bytes
+    png: bytes
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Contents by path, relative to the pages."""
+        return {f"{FIGURES}/{self.name}.svg": self.svg, f"{FIGURES}/{self.name}.png": self.png}
+
+    def markdown(self) -> str:
+        return f"![{markdown_escape(self.title)}]({FIGURES}/{self.name}.svg)"
+
+    def html(self) -> str:
+        """With the SVG inside; the names of its groups are left out, since they are the same in all figures."""
+        svg = self.svg.decode()
+        svg = re.sub(r'<g id="[^"]*">', "<g>", svg[svg.index("<svg") :]).strip()
+        svg = svg.replace("<svg ", f'<svg role="img" aria-label="{html.escape(self.title)}" ', 1)
+        return f'<figure class="wide">\n{svg}\n</figure>'
 
 
 def best_two(values: Sequence[float | None]) -> list[Emphasis]:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from trellex.evaluation.bootstrap import bootstrap, paired_bootstrap
 from trellex.evaluation.result import Result, Score
 from trellex.report.bands import Bands, bleu_by_length, bleu_by_rarest_word, word_f1
-from trellex.report.numbers import ABSENT, signed, spread
+from trellex.report.blocks import Table
+from trellex.report.formatting import ABSENT, signed, spread
+from trellex.report.paper_table import seeds
 from trellex.report.result_set import Direction, Method
-from trellex.report.table import Table
-from trellex.report.tables import seeds
 
 GREEDY, BEAM = "greedy", "beam 5"
 

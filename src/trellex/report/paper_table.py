@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from trellex.evaluation.result import Result, Timing
-from trellex.report.numbers import ABSENT, mean, one_in, ratio, significant, spread, times
+from trellex.report.blocks import Cell, Table, best_two
+from trellex.report.formatting import ABSENT, mean, one_in, ratio, significant, spread, times
 from trellex.report.paper import TIMED_DIRECTION, Row, paper_rows
 from trellex.report.result_set import Corpus, Direction, methods_of
-from trellex.report.table import Cell, Table, best_two
 
 FASTER = "faster"
 TIMES = (  # headings, and the figure's name with us and with the paper

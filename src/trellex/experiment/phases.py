@@ -1,4 +1,4 @@
-"""One cell: train it, then translate the test set with its best checkpoint and write what came of it."""
+"""The phases of a cell: train it, then translate the test set with its best checkpoint and write what came of it."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ def train(job: Job) -> bool:
 
 def score(job: Job) -> None:
     """Translate the test set with the best checkpoint, and write the result."""
-    device = job.recipe.training.device
-    loaded = load_checkpoint(job.run, device)
+    loaded = load_model(job.run, job.recipe.training.device)
     corpus = Corpus.open(job.recipe.data)
     test, vocabulary = corpus.split("test"), corpus.target_vocabulary
     references = test.target_tokens
@@ -61,7 +60,6 @@ def score(job: Job) -> None:
         rarest=rarest_ranks(references, vocabulary),
         bands=word_bands(translations["greedy"], references, vocabulary),
         bit_errors=bit_errors(loaded.model, test),
-        timing=None,
     ).save(job.result_file)
 
 

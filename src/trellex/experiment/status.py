@@ -1,4 +1,4 @@
-"""A track: how far a job has come."""
+"""How far a job has come."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trellex.training.metrics import Metrics
 State = Literal["waiting", "training", "scoring", "timing", "done", "failed", "stopped"]
 
 
-class Track:
+class JobStatus:
     """A job, its state and its result.
 
     Attributes:
@@ -27,32 +27,25 @@ class Track:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.look()
+        self.refresh()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """See whether there is a result."""
-        self.enter("waiting" if self.job.result() is None else "done")
+        self.enter("done" if self.job.result_file.exists() else "waiting")
 
     def enter(self, state: State, problem: str = "") -> None:
         self.state, self.problem, self.result = state, problem, self.job.result()
 
     def row(self) -> dict[str, Any]:
         """What tables show of it; None where nothing is known yet."""
-        row: dict[str, Any] = {"cell": self.job.name, "state": self.state}
-        if self.result is not None:
-            training = self.result.training
-            return row | {
-                "step": training.steps,
-                "dev BLEU": self.result.best.dev,
-                "test BLEU": self.result.averaged_test_bleu,
-                "tokens/s": training.tokens_per_second,
-                "timed": self.result.timing is not None,
-            }
-        metrics = Metrics.read(self.job.run)
-        return row | {
-            "step": metrics.step,
-            "dev BLEU": best_evaluation(metrics.evaluations).dev if metrics.evaluations else None,
-            "test BLEU": None,
-            "tokens/s": metrics.tokens_per_second,
-            "timed": False,
-        }
+        keys = ("cell", "state", "step", "dev BLEU", "test BLEU", "tokens/s", "timed")
+        figures: tuple[Any, ...]
+        if self.result is None:
+            metrics = Metrics.read(self.job.run)
+            dev = best_evaluation(metrics.evaluations).dev if metrics.evaluations else None
+            figures = metrics.step, dev, None, metrics.tokens_per_second, False
+        else:
+            training, is_timed = self.result.training, self.result.timing is not None
+            bleus = self.result.best.dev, self.result.averaged_test_bleu
+            figures = training.steps, *bleus, training.tokens_per_second, is_timed
+        return dict(zip(keys, (self.job.name, self.state, *figures), strict=True))

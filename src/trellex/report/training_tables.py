@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from statistics import fmean
 from typing import Any
 
-from trellex.report.numbers import ABSENT, mean, significant
+from trellex.report.blocks import Table
+from trellex.report.formatting import ABSENT, mean, significant
 from trellex.report.result_set import Corpus, ResultSet
-from trellex.report.table import Table
 
 LEFT_OUT = ("data", "output", "head", "training.seed")  # folders, and what other tables tell
 

@@ -13,6 +13,7 @@ from pydantic import Field
 from trellex.evaluation.result import Cell
 from trellex.experiment.job import Job
 from trellex.heads.spec import AnyHeadSpec
+from trellex.nmt.build import build_model
 from trellex.records import Record
 from trellex.text.corpus import Corpus
 from trellex.training.recipe import Recipe, TrainingSettings, load_recipe, read_yaml

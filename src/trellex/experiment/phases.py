@@ -19,7 +19,7 @@ from trellex.text.manifest import TextSettings
 from trellex.text.tokenizers import Detokenizer, build_detokenizer
 from trellex.training import checkpoint
 from trellex.training.display import Display
-from trellex.training.loading import load_model
+from trellex.training.loading import load_checkpoint
 from trellex.training.meter import Totals
 from trellex.training.metrics import Metrics
 from trellex.training.trainer import Trainer
@@ -37,7 +37,7 @@ def train(job: Job) -> bool:
 
 def score(job: Job) -> None:
     """Translate the test set with the best checkpoint, and write the result."""
-    loaded = load_model(job.run, job.recipe.training.device)
+    loaded = load_checkpoint(job.run, job.recipe.training.device)
     corpus = Corpus.open(job.recipe.data)
     test, vocabulary = corpus.split("test"), corpus.target_vocabulary
     references = test.target_tokens

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from trellex.evaluation.result import Result, Timing
 from trellex.experiment.job import Job
 from trellex.experiment.machine import cpu_name
+from trellex.loaded import InferenceModel, LoadedModel
+from trellex.nmt.model import TranslationModel
 from trellex.runtime.export import export
 from trellex.runtime.model import load_export
 from trellex.search import greedy

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from trellex.evaluation.curve import Evaluation, averaged_test_bleu, best_evaluation
-from trellex.nmt import build
-from trellex.nmt.model import PADDING, TranslationModel, target_pair
+from trellex.nmt.build import build_model
+from trellex.nmt.model import PADDING, target_pair
 from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
 from trellex.text.vocabulary import EOS
@@ -249,10 +250,9 @@ class Trainer:
 
     def _check_same_run(self, newest: Path) -> None:
         """Raises ValueError if a checkpoint is of another training than this one."""
-        recipes = self.recipe.model_dump(mode="json"), checkpoint.load_info(newest)["recipe"]
-        ours, theirs = map(_identity, recipes)
-        for part, value in ours.items():
-            if theirs[part] != value:
+        before = Recipe.checked(checkpoint.load_info(newest)["recipe"], newest).identity()
+        for part, value in self.recipe.identity().items():
+            if before[part] != value:
                 raise ValueError(
                     f"{newest}: was trained with another {part} than the recipe says; "
                     "choose another output folder, or the old recipe"
@@ -266,22 +266,9 @@ class Trainer:
 
     def _resume(self) -> None:
         """Go on from the newest checkpoint, if there is one; metrics after it are dropped."""
-        newest = next(reversed(checkpoint.checkpoints(self.recipe.output)), None)
+        newest = checkpoint.newest_checkpoint(self.recipe.output)
         if newest is not None:
             info = checkpoint.load_info(newest)
-            before = Recipe.checked(info["recipe"], newest).identity()
-            for part, value in self.recipe.identity().items():
-                if before[part] != value:
-                    raise ValueError(
-                        f"{newest}: was trained with another {part} than the recipe says; "
-                        "choose another output folder, or the old recipe"
-                    )
-            for name in VOCABULARIES:
-                if (newest / name).read_bytes() != (self.recipe.data / name).read_bytes():
-                    raise ValueError(
-                        f"{newest / name}: differs from {self.recipe.data / name}, so word ids mean other words; "
-                        "choose another output folder, or prepare the data as it was"
-                    )
             checkpoint.load_state(self.model, checkpoint.load_tensors(newest, "model"), newest)
             moments = checkpoint.load_tensors(newest, "optimizer")
             for name, parameter in self.model.named_parameters():
@@ -322,8 +309,3 @@ def training_device(settings: TrainingSettings) -> str:
     if settings.precision == "bfloat16" and device != "cuda":
         raise ValueError("training.precision: bfloat16 is for GPUs; use float32 on the CPU")
     return device
-
-
-def build_model(recipe: Recipe, corpus: Corpus) -> TranslationModel:
-    """The untrained model of a recipe."""
-    return build.build_model(recipe.model, recipe.head, len(corpus.source_vocabulary), corpus.target_vocabulary)

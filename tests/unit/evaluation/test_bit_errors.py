@@ -38,8 +38,8 @@ def pairs(sources):
 
 
 @pytest.fixture
-def model_of(translator_of):
-    return lambda head: translator_of(head, target_size=SIZE).model
+def model_of(model_of):
+    return lambda head: model_of(head, target_size=SIZE).model
 
 
 def hidden_states(model, source, target):

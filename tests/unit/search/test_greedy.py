@@ -9,7 +9,7 @@ import pytest
 from networks import MIXTURE, network
 from tabular import Table, as_found, plain_greedy
 
-from trellex.nmt import TranslationModel
+from trellex.nmt.model import TranslationModel
 from trellex.search import beam, greedy, length_limit
 from trellex.text.vocabulary import BOS, EOS
 

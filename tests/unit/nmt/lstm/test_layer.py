@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from trellex.nmt.lstm import LSTM
+from trellex.nmt.lstm.layer import LSTM
 
 
 @pytest.mark.parametrize("weights", [torch.float32, torch.float64])

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from trellex.nmt import ModelSettings
+from trellex.nmt.settings import ModelSettings
 from trellex.training.display import Display
 from trellex.training.processes import choose_device
 from trellex.training.recipe import Recipe, TrainingSettings

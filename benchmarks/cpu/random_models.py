@@ -11,13 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from forced import Forced, Ints, names, translate
-from trellex.heads import HybridHead, build_head
-from trellex.nmt import TranslationModel
-from trellex.nmt.model import ModelSettings
+from trellex.heads import Head, build_head
+from trellex.heads.hybrid import HybridHead
+from trellex.loaded import LoadedModel
+from trellex.nmt.build import build_model
+from trellex.nmt.model import TranslationModel
+from trellex.nmt.settings import ModelSettings
 from trellex.runtime.export import export
 from trellex.text.manifest import TextSettings
 from trellex.text.vocabulary import MARKERS, Vocabulary
-from trellex.translator import Translator
 
 GAIN = 2.0  # of every layer, so that states spread as those of trained networks do
 LOGIT_GAIN = 6.0  # of a softmax: logits spread by a few nats
@@ -50,17 +52,16 @@ class RandomModels:
         if self._model is None:
             torch.manual_seed(0)
             settings = ModelSettings(embedding_size=self.hidden_size, hidden_size=self.hidden_size)
-            self._model = TranslationModel(settings, *self.sizes, self._head(method)).eval()
-            spread(self._model.encoder, GAIN)
-            spread(self._model.decoder, GAIN)
+            self._model = build_model(settings, spec_of(method), *self.sizes).eval()
+            spread(self._model.network, GAIN)
         self._model.head = self._head(method).eval()
         return self._model
 
-    def _head(self, method: str) -> nn.Module:
+    def _head(self, method: str) -> Head:
         torch.manual_seed(1)
         head = build_head(spec_of(method), hidden_size=self.hidden_size, vocab=self.sizes[1])
         spread(head, LOGIT_GAIN)
-        if hasattr(head, "bits"):
+        if head.bits is not None:
             spread(head.bits, BIT_GAIN)
         return head
 
@@ -69,8 +70,8 @@ class RandomModels:
         model = self.model(method)
         if isinstance(model.head, HybridHead):
             calibrate(model, sources, length)
-        vocabularies = (made_up(size) for size in self.sizes)
-        export(Translator(model, TEXT, *vocabularies, {"recipe": {"head": spec_of(method)}}), folder, precision)
+        source, target = (made_up(size) for size in self.sizes)
+        export(LoadedModel(model, TEXT, source, target, model.head.spec), folder, precision)
 
 
 @torch.no_grad()
@@ -96,7 +97,7 @@ def calibrate(model: TranslationModel, sources: Sequence[Ints], length: int) -> 
     margins: list[Tensor] = []  # by how much the best frequent word exceeds OTHER
 
     def observe(_: nn.Module, __: Any, logits: Tensor) -> None:
-        margins.append(logits[:, : head.other].amax(-1) - logits[:, head.other])
+        margins.append(logits[:, : head.first_rare].amax(-1) - logits[:, head.first_rare])
 
     handle = head.softmax.register_forward_hook(observe)
     for turn in range(8):
@@ -107,7 +108,7 @@ def calibrate(model: TranslationModel, sources: Sequence[Ints], length: int) -> 
         if abs(share - OTHER_SHARE) < 0.01:
             break
         with torch.no_grad():
-            bias[head.other] += lead.quantile(OTHER_SHARE) * (1.0 if turn < 3 else 0.5)
+            bias[head.first_rare] += lead.quantile(OTHER_SHARE) * (1.0 if turn < 3 else 0.5)
     handle.remove()
     return share
 

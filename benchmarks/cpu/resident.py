@@ -24,7 +24,7 @@ def with_trellex(folder: str, sources: list[list[int]], length: int) -> Callable
     import numpy as np
 
     import trellex
-    import trellex.runtime.loading
+    import trellex.runtime.model
     from forced import Forced, translate
 
     if any(Path(folder).glob("bits.*")):

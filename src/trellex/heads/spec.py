@@ -243,7 +243,8 @@ class HybridSpec(CodeSpec):
 
     @model_validator(mode="after")
     def _numbering_fits(self) -> Self:
-        if self.numbering == "paper" and self.code != "frequency":
+        by_frequency = self.code == "frequency" or isinstance(self.code, FrequencyCode)
+        if self.numbering == "paper" and not by_frequency:
             raise ValueError("numbering: the paper's is for the frequency code; use rare, or leave it out")
         return self
 

@@ -1,0 +1,325 @@
+"""What an output layer is, as data: parsed, written again, named in tables, and without torch."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode
+from trellex.heads.spec import AnyHeadSpec, BinarySpec, CodeFile, HeadSpec, HybridSpec, SoftmaxSpec
+from trellex.records import Record
+from trellex.text import Vocabulary
+
+parse = HeadSpec.parse
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
+WRITTEN = [
+    "softmax",
+    "binary",
+    "binary-ec",
+    "hybrid-9",
+    "hybrid-2048-ec",
+    {"type": "softmax", "label_smoothing": 0.1},
+    {"type": "binary-ec", "loss": "trellis", "mixtures": 4},
+    {"type": "binary-ec", "decoding": "paper"},
+    {"type": "binary", "loss": None},
+    {"type": "hybrid-9-ec", "generators": ["101", "111"], "hidden_layer": 7, "numbering": "rare"},
+    {"type": "hybrid-9", "code": "random", "seed": 3, "softmax_weight": 0.5, "bits_weight": 2.0},
+    {"type": "binary", "code": "huffman", "reduction": "mean", "ignore_index": 0},
+    {"type": "binary", "code": {"file": "codes/brown.json"}},
+    {"type": "binary", "code": {"type": "permuted", "numbers": [2, 0, 1]}},
+    {"type": "binary", "code": {"type": "frequency", "vocab_size": 50}},
+]
+written = pytest.mark.parametrize("spec", WRITTEN, ids=str)
+
+
+class Holder(Record):
+    """A record with a head, as recipes, manifests and results are."""
+
+    head: AnyHeadSpec
+
+
+class TestParse:
+    @pytest.mark.parametrize(
+        ("name", "kind"),
+        [
+            ("softmax", SoftmaxSpec),
+            ("binary", BinarySpec),
+            ("binary-ec", BinarySpec),
+            ("hybrid-2", HybridSpec),
+            ("hybrid-2048-ec", HybridSpec),
+        ],
+    )
+    def test_the_name_tells_the_family(self, name, kind):
+        for spec in (name, {"type": name}):
+            assert type(parse(spec)) is kind
+            assert parse(spec).type == name
+
+    def test_options_are_read(self):
+        spec = parse({"type": "hybrid-9-ec", "loss": "trellis", "mixtures": 4, "generators": ["101", "111"]})
+        assert (spec.loss, spec.mixtures, spec.generators) == ("trellis", 4, ("101", "111"))
+        assert (spec.decoding, spec.code, spec.hidden_layer, spec.numbering) == ("exact", "frequency", None, None)
+        assert (spec.ignore_index, spec.reduction, spec.label_smoothing) == (-100, "none", 0)
+
+    @written
+    def test_what_is_parsed_is_parsed(self, spec):
+        assert parse(parse(spec)) is not None
+        assert parse(parse(spec)).model_dump() == parse(spec).model_dump()
+
+    def test_the_mapping_is_left_as_it_was(self):
+        spec = {"type": "hybrid-9-ec", "generators": ["101", "111"]}
+        parse(spec).with_options(loss="trellis")
+        assert spec == {"type": "hybrid-9-ec", "generators": ["101", "111"]}
+
+    def test_it_cannot_be_changed(self):
+        with pytest.raises(ValueError, match="frozen"):
+            parse("binary").mixtures = 2
+
+    def test_some_options_may_be_replaced(self):
+        spec = parse({"type": "binary-ec", "loss": "trellis"}).with_options(mixtures=3, loss=None)
+        assert spec.model_dump() == {"type": "binary-ec", "loss": None, "mixtures": 3}
+        with pytest.raises(ValueError, match="decoding: expected one of exact, paper, got 'exakt'"):
+            spec.with_options(decoding="exakt")
+        with pytest.raises(ValueError, match="decoding: not an option of softmax"):
+            parse("softmax").with_options(decoding="paper")
+
+    def test_a_new_family_is_known_from_then_on(self, monkeypatch):
+        monkeypatch.setattr(HeadSpec, "families", [*HeadSpec.families])
+
+        class NewSpec(HeadSpec):
+            forms = ("new-N",)
+
+        assert type(parse("new-7")) is NewSpec
+        assert parse("new-7").size == 7
+        with pytest.raises(ValueError, match="hybrid-N, hybrid-N-ec or new-N, got 'newer'"):
+            parse("newer")
+
+
+class TestData:
+    @written
+    def test_it_is_as_it_was_written(self, spec):
+        assert parse(spec).model_dump() == spec
+        assert json.loads(parse(spec).model_dump_json()) == spec
+
+    @written
+    def test_a_record_holds_it_as_it_was_written(self, spec):
+        holder = Holder(head=spec)
+        assert holder.model_dump(mode="json") == {"head": spec}
+        assert Holder.model_validate_json(holder.model_dump_json()) == holder
+        assert Holder.model_validate(holder.model_dump()) == holder
+
+    @written
+    def test_as_text_it_is_a_name_or_json(self, spec):
+        text = parse(spec).as_text()
+        assert (text if isinstance(spec, str) else json.loads(text)) == spec
+
+    def test_a_mapping_of_a_type_alone_is_its_name(self):
+        assert parse({"type": "binary"}).model_dump() == "binary"
+        assert parse({"type": "binary"}) == parse("binary")
+        assert parse("binary") != parse("binary-ec")
+
+    def test_a_default_that_is_given_is_written_and_equal(self):
+        given = parse({"type": "binary", "decoding": "exact"})
+        assert given.model_dump() == {"type": "binary", "decoding": "exact"}
+        assert given == parse("binary")
+        assert given != parse({"type": "binary", "decoding": "paper"})
+
+    def test_a_record_names_the_mistake(self):
+        with pytest.raises(ValueError, match="recipe: head: los: not an option of binary; did you mean 'loss'"):
+            Holder.checked({"head": {"type": "binary", "los": "squared"}}, "recipe")
+
+
+def label_by_the_rules(head):
+    """The type and, in brackets, what is not as in the paper; its decoding belongs to its loss."""
+    spec = {"type": head} if isinstance(head, str) else head
+    options = {key: value for key, value in spec.items() if key not in ("type", "decoding")}
+    has_the_papers_loss = options.get("loss", "squared") == "squared" and "mixtures" not in options
+    if has_the_papers_loss:
+        options.pop("loss", None)
+    parts = [str(value) if key == "loss" else f"{key} {value}" for key, value in options.items()]
+    decoding = spec.get("decoding", "exact")
+    if decoding != ("paper" if has_the_papers_loss else "exact") and spec["type"] != "softmax":
+        parts.append(f"{decoding} decoding")
+    return spec["type"] + (f" ({', '.join(parts)})" if parts else "")
+
+
+class TestLabel:
+    @pytest.mark.parametrize(
+        ("spec", "label"),
+        [
+            ("softmax", "softmax"),
+            ({"type": "softmax", "label_smoothing": 0.1}, "softmax (label_smoothing 0.1)"),
+            ({"type": "binary", "decoding": "paper"}, "binary"),
+            ({"type": "binary", "decoding": "paper", "loss": "squared"}, "binary"),
+            ("binary", "binary (exact decoding)"),
+            ({"type": "hybrid-2048-ec", "decoding": "paper"}, "hybrid-2048-ec"),
+            ({"type": "hybrid-2048-ec", "loss": "trellis"}, "hybrid-2048-ec (trellis)"),
+            ({"type": "binary-ec", "loss": "cross_entropy"}, "binary-ec (cross_entropy)"),
+            ({"type": "binary-ec", "loss": "trellis", "decoding": "paper"}, "binary-ec (trellis, paper decoding)"),
+            ({"type": "binary-ec", "mixtures": 4}, "binary-ec (mixtures 4)"),
+            ({"type": "binary-ec", "loss": "trellis", "mixtures": 4}, "binary-ec (trellis, mixtures 4)"),
+            ({"type": "binary", "code": "huffman", "decoding": "paper"}, "binary (code huffman)"),
+            ({"type": "binary", "code": {"file": "codes/brown.json"}, "decoding": "paper"}, "binary (code brown)"),
+            ({"type": "binary", "code": RandomCode(9), "decoding": "paper"}, "binary (code permuted)"),
+        ],
+        ids=str,
+    )
+    def test_in_brackets_stands_what_is_not_as_in_the_paper(self, spec, label):
+        assert parse(spec).label == label
+        assert parse(spec).variant == label.removeprefix(parse(spec).type).strip(" ()")
+
+    @pytest.mark.parametrize("loss", [{}, *({"loss": loss} for loss in ("squared", "cross_entropy", "trellis"))])
+    @pytest.mark.parametrize("decoding", [{}, {"decoding": "paper"}, {"decoding": "exact"}])
+    @pytest.mark.parametrize("more", [{}, {"hidden_layer": 7}, {"bits_weight": 2.0}, {"numbering": "rare"}])
+    @pytest.mark.parametrize("name", ["hybrid-9", "hybrid-512-ec"])
+    def test_by_the_rules(self, name, loss, decoding, more):
+        spec = {"type": name, **loss, **decoding, **more}
+        assert parse(spec).label == label_by_the_rules(spec)
+
+    def test_methods_of_the_committed_results_are_those_of_their_report(self):
+        cells = [json.loads(path.read_text())["cell"] for path in sorted((RESULTS / "cells").glob("*.json"))]
+        report = (RESULTS / "report.md").read_text(encoding="utf-8")
+        assert len(cells) > 20
+        for cell in cells:
+            spec = parse(cell["head"])
+            assert spec.label == label_by_the_rules(cell["head"])
+            assert f"| {spec.label} |" in report
+            assert spec.model_dump() == cell["head"]
+
+    def test_they_are_sorted_as_in_the_report(self):
+        cells = [json.loads(path.read_text())["cell"] for path in (RESULTS / "cells").glob("kftt-en-ja-*.json")]
+        labels = [spec.label for spec in sorted((parse(cell["head"]) for cell in cells), key=lambda spec: spec.order)]
+        lines = (RESULTS / "report.md").read_text(encoding="utf-8").splitlines()
+        first = next(place for place, line in enumerate(lines) if line.startswith("| softmax |"))
+        assert [line.split("|")[1].strip() for line in lines[first : first + len(labels)]] == labels
+
+    def test_order(self):
+        names = [
+            *("softmax", "binary", "hybrid-512", "hybrid-2048", "binary-ec"),
+            {"type": "binary-ec", "loss": "trellis"},
+            *("hybrid-9-ec", "hybrid-10-ec", "hybrid-2048-ec"),
+        ]
+        specs = [parse(name) for name in names]
+        assert sorted(reversed(specs), key=lambda spec: spec.order) == specs
+
+    @pytest.mark.parametrize(
+        ("name", "base", "size", "is_corrected"),
+        [
+            ("softmax", "softmax", 0, False),
+            ("binary", "binary", 0, False),
+            ("binary-ec", "binary", 0, True),
+            ("hybrid-512", "hybrid-512", 512, False),
+            ("hybrid-2048-ec", "hybrid-2048", 2048, True),
+        ],
+    )
+    def test_parts_of_the_name(self, name, base, size, is_corrected):
+        spec = parse(name)
+        assert (spec.base, spec.size, spec.is_corrected) == (base, size, is_corrected)
+        if name != "softmax":
+            assert spec.first_rare == max(0, size - 1)
+            assert (spec.error_correction().memory > 0) == is_corrected
+
+
+class TestCode:
+    def test_a_file_is_read_when_it_is_built(self, tmp_path):
+        code = RandomCode(50, 3)
+        spec = parse({"type": "binary", "code": {"file": tmp_path / "code.json"}})
+        assert spec.code == CodeFile(file=tmp_path / "code.json")
+        with pytest.raises(FileNotFoundError):
+            spec.build_code(50)
+        code.save(tmp_path / "code.json")
+        assert spec.build_code(50) == code
+        assert spec.model_dump() == {"type": "binary", "code": {"file": str(tmp_path / "code.json")}}
+
+    @pytest.mark.parametrize("code", [FrequencyCode(50), RandomCode(50, 3), HuffmanCode(range(50, 0, -1))], ids=repr)
+    def test_a_code_is_the_same_as_its_data(self, code):
+        given, inline = parse({"type": "binary", "code": code}), parse({"type": "binary", "code": code.to_dict()})
+        assert given.build_code(50) is code
+        assert inline.build_code(50) == code
+        assert given == inline
+        assert given.model_dump() == {"type": "binary", "code": code.to_dict()}
+        assert parse(json.loads(given.model_dump_json())) == given
+
+    def test_by_name_it_is_made_for_the_vocabulary(self):
+        words = Vocabulary.from_counts({f"w{rank}": 500 // rank for rank in range(1, 48)})
+        assert parse("binary").build_code(50) == FrequencyCode(50)
+        assert parse({"type": "binary", "code": "random", "seed": 3}).build_code(words) == RandomCode(50, 3)
+        assert parse({"type": "binary", "code": "huffman"}).build_code(words) == HuffmanCode(words.counts)
+        assert parse({"type": "hybrid-9", "code": "huffman"}).build_code(words) == HuffmanCode(words.counts[8:])
+        assert parse({"type": "hybrid-9", "code": "random"}).build_code(50) == RandomCode(42)
+
+    def test_the_papers_numbering_has_a_frequency_code_however_it_is_given(self):
+        spec = parse({"type": "hybrid-9-ec", "loss": "trellis", "numbering": "paper"})
+        assert spec.build_code(50) == FrequencyCode(50)
+        assert spec.with_options(code=FrequencyCode(50)).build_code(50) == FrequencyCode(50)
+        with pytest.raises(ValueError, match="numbering: expected rare, or paper with the frequency code, got 'paper'"):
+            spec.with_options(code=PermutedCode([1, 0]))
+
+
+class TestMistakes:
+    @pytest.mark.parametrize("name", ["soft-max", "Softmax", "softmax-ec", "binary-16", "hybrid", "hybrid-x-ec", "", 3])
+    def test_an_unknown_type(self, name):
+        with pytest.raises(ValueError, match=f"type: expected softmax, binary, .* or hybrid-N-ec, got {name!r}"):
+            parse({"type": name})
+
+    @pytest.mark.parametrize("spec", [None, 5, ["binary"], ("binary", {}), b"binary"], ids=str)
+    def test_neither_a_name_nor_a_mapping(self, spec):
+        with pytest.raises(ValueError, match="spec: expected a name or a mapping, got"):
+            parse(spec)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"los": "squared"}, "^los: not an option of hybrid-9-ec; did you mean 'loss'"),
+            ({"zzz": 1}, "^zzz: not an option of hybrid-9-ec; known: type, ignore_index, "),
+            ({5: 6}, "^5: not an option of hybrid-9-ec"),
+            ({"loss": "hinge"}, "^loss: expected one of squared, cross_entropy, trellis, got 'hinge'"),
+            ({"loss": 5}, "^loss: expected one of squared, cross_entropy, trellis, got 5"),
+            ({"decoding": "papr"}, "^decoding: expected one of exact, paper, got 'papr'"),
+            ({"decoding": None}, "^decoding: expected one of exact, paper, got None"),
+            ({"code": "brown"}, "^code: expected one of frequency, random, huffman, got 'brown'"),
+            ({"code": 5}, "^code: expected one of frequency, random, huffman, got 5"),
+            ({"code": {"fil": "x"}}, "^code: expected a JSON object with a type among"),
+            ({"code": {"file": 5}}, "^code.file: "),
+            ({"code": {"type": "frequency"}}, "^code: the key 'vocab_size' is missing"),
+            ({"code": {"type": "permuted", "numbers": [0, 0]}}, "^code: numbers: expected each of 0 … 1 exactly once"),
+            ({"generators": "101"}, "^generators: "),
+            ({"generators": ["101"]}, "^generators: expected two or more"),
+            ({"ignore_index": "x"}, "^ignore_index: "),
+            ({"mixtures": True}, "^mixtures: expected a whole number of at least 1, got True"),
+            ({"seed": -1}, "^seed: expected a whole number of at least 0, got -1"),
+            ({"label_smoothing": 1.0}, "^label_smoothing: expected a share of at least 0 and below 1, got 1.0"),
+            ({"bits_weight": float("inf")}, "^bits_weight: expected a number of at least 0, got inf"),
+            ({"los": "squared", "mixtures": 0}, "mixtures: expected a whole number .*; los: not an option"),
+        ],
+        ids=str,
+    )
+    def test_an_option_is_named_with_what_was_expected(self, options, message):
+        with pytest.raises(ValueError, match=message) as error:
+            parse({"type": "hybrid-9-ec", **options})
+        assert "pydantic" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from trellex.heads import HeadSpec; print(HeadSpec.parse('hybrid-9-ec').label)",
+        "from trellex.heads.spec import HeadSpec; print(HeadSpec.parse({'type': 'hybrid-9-ec'}).label)",
+        "from trellex.heads.distribution import CodeDistribution; print('hybrid-9-ec (exact decoding)')",
+    ],
+)
+def test_it_needs_no_torch(statement):
+    script = f"import sys; sys.modules['torch'] = None; {statement}; assert 'numba' not in sys.modules"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "hybrid-9-ec (exact decoding)\n"
+
+
+def test_the_package_gives_the_rest_when_it_is_asked_for():
+    import trellex.heads
+    from trellex.heads.build import build_head
+    from trellex.heads.head import Cost, Head
+
+    assert (trellex.heads.build_head, trellex.heads.Cost, trellex.heads.Head) == (build_head, Cost, Head)
+    with pytest.raises(AttributeError, match="module 'trellex.heads' has no attribute 'Heads'"):
+        trellex.heads.Heads  # noqa: B018

@@ -24,6 +24,7 @@ AHEAD = 4096  # bytes from a weight to the one to be fetched meanwhile: CPUs do 
 LINE = 64  # bytes that come from memory together
 LEVELS = 7  # the largest weight in 4 bits
 BYTE = 127  # the largest unit of a hidden state in 8 bits
+TINY = 1e-30  # hidden states below it add nothing to a logit, and their inverse overflows
 SURE = 6.0  # a logit exceeds its bound with a probability of at most exp(−SURE² / 2)
 SEED = 20170730  # of the dither, the same each time
 
@@ -112,7 +113,7 @@ def bound(h, small, quads, dither, scales, rounding, slacks, bias, bounds, highe
     largest, squares, dithered, excess = np.float32(0), 0.0, 0.0, np.int32(0)
     for unit in range(len(h)):
         largest = max(largest, abs(h[unit]))
-    steps = np.float32(BYTE) / largest if largest > 0 else np.float32(0)
+    steps = np.float32(BYTE) / largest if largest > TINY else np.float32(0)
     for unit in range(len(h)):
         small[unit] = np.int8(np.rint(h[unit] * steps))
         squares += np.float64(h[unit]) * np.float64(h[unit])

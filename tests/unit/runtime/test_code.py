@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
-from trellex.runtime.reader import FEW, Reader
-from trellex.spelling import Spelling
-from trellex.trellis import ConvolutionalCode, IdentityCode, between
+from trellex.runtime.code import FEW, CodeLayer
+from trellex.trellis import ConvolutionalCode, IdentityCode
 
 CODES = {
     "paper": ConvolutionalCode(),
@@ -26,9 +25,15 @@ KINDS = {
 }
 
 
-def scores_of(spelling, words, logits):
+def identity(code, ecc, **options):
+    """A layer whose hidden states are the logits."""
+    length = ecc.length(code.num_bits)
+    return CodeLayer(length, (np.eye(length), np.zeros(length)), None, None, code, ecc, **options)
+
+
+def scores_of(layer, words, logits):
     """[N, L] -> [N, words]"""
-    return logits @ spelling.redundant_bits(words).astype(float).T
+    return logits @ layer.redundant_bits(words).astype(float).T
 
 
 @pytest.fixture(params=KINDS)
@@ -45,36 +50,38 @@ def in_groups(read, rows):
         yield tuple(map(np.concatenate, zip(*parts, strict=True)))
 
 
-def without_log_prob(reader):
-    """`reader.best`, with NaN for what it does not tell."""
-    return lambda rows: (reader.best(rows), np.full(len(rows), np.nan))
+def without_log_prob(layer):
+    """`layer.best`, with NaN for what it does not tell."""
+    return lambda rows: (layer.best(rows), np.full(len(rows), np.nan))
 
 
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("size", SIZES)
 def test_the_best_of_all_words(code, size, rows):
-    spelling = Spelling(FrequencyCode(size), CODES[code])
-    check(spelling, np.arange(size), rows(spelling.length))
+    layer = identity(FrequencyCode(size), CODES[code])
+    check(layer, rows(layer.length))
 
 
 @pytest.mark.parametrize(
-    ("spelling", "first"),
+    "layer",
     [
-        (Spelling(RandomCode(100, 3), CODES["length 3"]), 0),
-        (Spelling(HuffmanCode([30, 12, 9, 4, 4, 3, 2, 2, 1]), CODES["paper"]), 0),
-        (Spelling(FrequencyCode(100), CODES["paper"], between(37, 100, 7)), 37),
+        identity(RandomCode(100, 3), CODES["length 3"]),
+        identity(HuffmanCode([30, 12, 9, 4, 4, 3, 2, 2, 1]), CODES["paper"]),
+        identity(FrequencyCode(100), CODES["paper"], vocab_size=100, first_rare=37),
+        identity(FrequencyCode(63), CODES["paper"], vocab_size=100, first_rare=37),
+        identity(RandomCode(63, 3), CODES["length 3"], vocab_size=100, first_rare=37),
     ],
-    ids=["random", "huffman", "between"],
+    ids=["random", "huffman", "between", "of rare words", "random of rare words"],
 )
-def test_words_that_are_few_among_bit_arrays(spelling, first, rows):
-    check(spelling, np.arange(first, spelling.code.vocab_size), rows(spelling.length), by_word=False)
+def test_words_that_are_few_among_bit_arrays(layer, rows):
+    check(layer, rows(layer.length), by_word=False)
 
 
-def check(spelling, words, logits, by_word=True):
-    scores = scores_of(spelling, words, logits)
+def check(layer, logits, by_word=True):
+    words = np.arange(layer.first_rare, layer.vocab_size)
+    scores = scores_of(layer, words, logits)
     best = scores.max(-1)
-    reader = Reader(spelling, np.eye(spelling.length), np.zeros(spelling.length))
-    answers = [*in_groups(without_log_prob(reader), logits), *in_groups(reader.best_with_log_prob, logits)]
+    answers = [*in_groups(without_log_prob(layer), logits), *in_groups(layer.best_with_log_prob, logits)]
     for found, log_probs in answers:
         at = found - words[0]
         if by_word:  # of equals the lowest number, which is the lowest word
@@ -93,32 +100,56 @@ def is_exact(logits):
 @pytest.mark.parametrize("code", ["paper", "length 4, three generators"])
 @pytest.mark.parametrize("size", [100, 128, 200, 1000])
 def test_layers_are_multiplied(code, size):
-    spelling, random = Spelling(FrequencyCode(size), CODES[code]), np.random.default_rng(0)
-    weight, bias = random.normal(size=(spelling.length, 48)), random.normal(size=spelling.length)
-    h = random.normal(size=(9, 48))
-    expected = scores_of(spelling, np.arange(size), h @ weight.T + bias).argmax(-1)
+    random, length = np.random.default_rng(0), CODES[code].length(FrequencyCode(size).num_bits)
+    weight, bias, h = random.normal(size=(length, 48)), random.normal(size=length), random.normal(size=(9, 48))
     for kind in (np.float32, np.float64):
-        reader = Reader(spelling, weight.astype(kind), bias.astype(kind))
-        for read in (without_log_prob(reader), reader.best_with_log_prob):
+        linear = weight.astype(kind), bias.astype(kind)
+        layer = CodeLayer(48, linear, None, None, FrequencyCode(size), CODES[code])
+        expected = scores_of(layer, np.arange(size), h @ weight.T + bias).argmax(-1)
+        for read in (without_log_prob(layer), layer.best_with_log_prob):
             for found, _ in in_groups(read, h.astype(kind)):
                 assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("mixtures", [1, 3])
+def test_a_hidden_layer_and_parts_by_hand(mixtures):
+    """What the layer computes is what all ways of reading start from."""
+    random, code, ecc = np.random.default_rng(0), FrequencyCode(50), CODES["length 3"]
+    length = ecc.length(code.num_bits)
+    hidden, linear, weights = (
+        (random.normal(size=shape).astype(np.float32), random.normal(size=shape[0]).astype(np.float32))
+        for shape in ((7, 5), (mixtures * length, 7), (mixtures, 7))
+    )
+    h = random.normal(size=(4, 5)).astype(np.float32)
+    layer = CodeLayer(5, linear, hidden, weights if mixtures > 1 else None, code, ecc)
+    inputs = np.maximum(h @ hidden[0].T + hidden[1], 0)
+    expected = (inputs @ linear[0].T + linear[1]).reshape(4, mixtures, length)
+    scores = expected @ layer.redundant_bits(np.arange(50)).T
+    log_probs = scores - np.logaddexp.reduce(scores, -1)[..., None]
+    shares = inputs @ weights[0].T + weights[1]
+    shares = shares - np.logaddexp.reduce(shares, -1)[:, None] if mixtures > 1 else np.zeros((4, 1))
+    every = np.logaddexp.reduce(log_probs + shares[..., None], 1)
+    found = [layer.log_prob(h, np.full(4, word)) for word in range(50)]
+    np.testing.assert_allclose(np.transpose(found), every, atol=1e-4)
+    words, best = layer.topk(h, 50)
+    np.testing.assert_allclose(best, -np.sort(-every, -1), atol=1e-4)
+    assert np.array_equal(layer.best(h), layer.topk(h, 1)[0][:, 0])
+    np.testing.assert_allclose(np.take_along_axis(every, words, -1), best, atol=1e-4)
 
 
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("count", [1, 6])
 def test_a_nan_is_named(code, count):
-    spelling = Spelling(FrequencyCode(100), CODES[code])
-    reader = Reader(spelling, np.eye(spelling.length), np.zeros(spelling.length))
-    logits = np.random.default_rng(0).normal(size=(count, spelling.length))
+    layer = identity(FrequencyCode(100), CODES[code])
+    logits = np.random.default_rng(0).normal(size=(count, layer.length))
     logits[-1, 3] = np.nan
-    for read in (reader.best, reader.best_with_log_prob):
+    for read in (layer.best, layer.best_with_log_prob):
         with pytest.raises(ValueError, match=f"row {count - 1} has a NaN"):
             read(logits)
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_no_rows(code):
-    spelling = Spelling(FrequencyCode(100), CODES[code])
-    reader = Reader(spelling, np.eye(spelling.length), np.zeros(spelling.length))
-    assert len(reader.best(np.empty((0, spelling.length)))) == 0
-    assert [len(part) for part in reader.best_with_log_prob(np.empty((0, spelling.length)))] == [0, 0]
+    layer = identity(FrequencyCode(100), CODES[code])
+    assert len(layer.best(np.empty((0, layer.length)))) == 0
+    assert [len(part) for part in layer.best_with_log_prob(np.empty((0, layer.length)))] == [0, 0]

@@ -146,7 +146,7 @@ class CodeSpec(HeadSpec):
     code: Annotated[Any, BeforeValidator(_as_code)] = Field(
         "frequency", description="frequency, random (with a seed), huffman; {file: …}, a code that was saved; or a Code"
     )
-    seed: int = Field(0, ge=0, description="of a random code")
+    seed: int = Field(0, ge=0, strict=True, description="of a random code")
     loss: Literal["squared", "cross_entropy", "trellis"] | None = Field(
         None, description="squared, as in the paper, cross_entropy of the bits, or trellis: −log P"
     )
@@ -154,8 +154,8 @@ class CodeSpec(HeadSpec):
         "exact", description="exact, the most probable word, or paper, in which bits may spell no word, hence UNK"
     )
     generators: tuple[str, ...] | None = Field(None, description="of the error-correcting code")
-    mixtures: int = Field(1, ge=1, description="sets of bits; their loss is trellis")
-    hidden_layer: int | None = Field(None, ge=1, description="the size of a layer before the bits; none unless given")
+    mixtures: int = Field(1, ge=1, strict=True, description="sets of bits; their loss is trellis")
+    hidden_layer: int | None = Field(None, ge=1, strict=True, description="the size of a layer before the bits, if any")
 
     @model_validator(mode="after")
     def _options_agree(self) -> Self:

@@ -216,7 +216,7 @@ class TestBadRecipe:
     def test_options_of_a_head_that_are_no_numbers(self, refused):
         for option in ("bits_weight: x", "softmax_weight: -1", "seed: x", "seed: -1"):
             key, value = option.split(": ")
-            refused(f"{key}: expected a", value, options=("--head", f"{{type: hybrid-9, code: random, {option}}}"))
+            refused(f"{key}: Input should be", value, options=("--head", f"{{type: hybrid-9, code: random, {option}}}"))
 
     @pytest.mark.parametrize(
         "head", ["{type: binary-ec", "[binary-ec", "type: binary: ec", "{type: [}", "", "null", "5", "[binary-ec]"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_command_line import UNKNOWN, assert_error
 
-from trellex.nmt import TranslationModel
+from trellex.nmt.model import TranslationModel
 
 
 def summary(result):

@@ -43,7 +43,7 @@ class CodeLayer(CodeDistribution):
         from trellex.trellis import host, kernels  # they load numba, which a softmax does not need
 
         self.hidden_size, self._linear, self._hidden, self._weights = hidden_size, linear, hidden, weights
-        self._is_single, self._numbers_are_words = weights is None, isinstance(self.code, FrequencyCode)
+        self.mixtures, self._numbers_are_words = len(linear[1]) // self.length, isinstance(self.code, FrequencyCode)
         lattice = lattice_of(self.ecc.generators, self.code.num_bits, self.code.vocab_size, self.automaton)
         self._few = -1 if lattice.butterfly is None else FEW
         self._host, self._lattice = host, lattice
@@ -89,7 +89,7 @@ class CodeLayer(CodeDistribution):
 
     def _outputs(self, h: Floats) -> tuple[Floats, Floats]:
         inputs = self._inputs(h)
-        logits = _apply(self._linear, inputs).reshape(len(h), -1, self.length)
+        logits = _apply(self._linear, inputs).reshape(len(h), self.mixtures, self.length)
         if self._weights is None:
             return logits, np.zeros((len(h), 1))
         return logits, log_softmax(_apply(self._weights, inputs))
@@ -99,7 +99,7 @@ class CodeLayer(CodeDistribution):
         return h if self._hidden is None else np.maximum(h @ self._hidden[0].T + self._hidden[1], 0)
 
     def _best(self, h: Floats) -> Ints:
-        if not self._is_single or self.decoding == "paper":
+        if self.mixtures > 1 or self.decoding == "paper":
             return super()._best(h)
         numbers, inputs = np.empty(len(h), NUMBER), self._inputs(h)
         if len(h) > self._few or self._read_best(inputs, numbers) >= 0:
@@ -107,7 +107,7 @@ class CodeLayer(CodeDistribution):
         return self._words_of(numbers)
 
     def best_with_log_prob(self, h: Floats) -> tuple[Ints, Floats]:
-        if not self._is_single:
+        if self.mixtures > 1:
             return super().best_with_log_prob(h)
         numbers, log_probs, inputs = np.empty(len(h), NUMBER), np.empty(len(h)), self._inputs(h)
         if len(h) > self._few or self._read_best_with_log_prob(inputs, numbers, log_probs) >= 0:

@@ -100,7 +100,7 @@ class TestLoad:
     def test_another_version(self, save):
         folder = save(1)
         (folder / "checkpoint.json").write_text('{"version": 99, "step": 1}')
-        with pytest.raises(ValueError, match=r"checkpoint.json: written by another version \(format 99, .* reads 1\)"):
+        with pytest.raises(ValueError, match=r"checkpoint.json: written by another version \(format 99, .* reads 2\)"):
             load_info(folder)
 
     @pytest.mark.parametrize("text", ["", '{"version": 1, "st', "[]", "3", '{"step": 1}', "\ud800"])

@@ -153,3 +153,6 @@ def test_no_rows(code):
     layer = identity(FrequencyCode(100), CODES[code])
     assert len(layer.best(np.empty((0, layer.length)))) == 0
     assert [len(part) for part in layer.best_with_log_prob(np.empty((0, layer.length)))] == [0, 0]
+    assert len(layer.log_prob(np.empty((0, layer.length)), np.empty(0, int))) == 0
+    assert layer.topk(np.empty((0, layer.length)), 3)[0].shape == (0, 3)
+    assert len(layer.sample(np.empty((0, layer.length)))) == 0

@@ -29,7 +29,7 @@ def translator(request, run, exported):
 
 class TestLoad:
     def test_a_run_a_checkpoint_and_an_export_say_the_same(self, run, exported):
-        expected = run[1].translate(LINES)
+        expected = Translator(run[1]).translate(LINES)
         for path in (run[0], run[0] / "step-000000007", exported):
             for name in (path, str(path)):
                 translator = trellex.load(name)
@@ -40,19 +40,18 @@ class TestLoad:
     def test_an_export_is_run_by_the_runtime(self, run, exported):
         assert isinstance(trellex.load(exported).model, RuntimeModel)
         assert not isinstance(trellex.load(run[0]).model, RuntimeModel)
-        assert trellex.load(exported).info["recipe"]["head"] == trellex.load(run[0]).info["recipe"]["head"]
+        assert trellex.load(exported).head == trellex.load(run[0]).head == run[1].head
 
     def test_japanese_is_joined_without_mecab(self, run, monkeypatch):
         monkeypatch.setitem(sys.modules, "fugashi", None)
-        model, words = run[1].model, (run[1].source_vocabulary, run[1].target_vocabulary)
         text = run[1].text.model_copy(update={"target_language": "ja", "target_tokenizer": "mecab"})
-        translator = Translator(model, text, *words, {})
+        translator = Translator(run[1]._replace(text=text))
         assert any(translator.translate(LINES))
         with pytest.raises(ImportError, match="fugashi"):
             list(translator.score([("s3", "t3")]))
 
     def test_threads_and_the_device_auto(self, run, exported):
-        expected = run[1].translate(LINES)
+        expected = Translator(run[1]).translate(LINES)
         assert trellex.load(exported, threads=2).translate(LINES) == expected
         assert trellex.load(exported, device="auto").translate(LINES) == expected
         assert trellex.load(run[0], threads=2).translate(LINES) == expected

@@ -13,16 +13,17 @@ import pytest
 import torch
 
 import trellex
+from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
 from trellex.runtime.export import export
-from trellex.runtime.folder import MANIFEST, REMEDY, RuntimeManifest, is_export, seal, verify
-from trellex.runtime.loading import load_export
+from trellex.runtime.folder import MANIFEST, REMEDY, Export, RuntimeManifest, is_export, new_export
+from trellex.runtime.model import load_export
 
 HEAD = {"type": "hybrid-9-ec", "mixtures": 3, "hidden_layer": 12}
 NAMES = [
     *("encoder.onnx", "encoder.weights", "decoder.onnx", "decoder.weights", "softmax.onnx"),
     *("source.vectors.npy", "target.vectors.npy", "vocab.source.txt", "vocab.target.txt"),
     *(f"bits.{layer}.{part}.npy" for layer in ("hidden", "linear", "weights") for part in ("weight", "bias")),
-    *("softmax.weight.npy", "softmax.bias.npy"),
+    *("softmax.weight.npy", "softmax.bias.npy", "code.json"),
 ]
 ARRAYS = [name for name in NAMES if name.endswith(".npy")]
 GRAPHS = [name for name in NAMES if name.endswith(".onnx")]
@@ -62,7 +63,7 @@ def assert_refused(folder, *parts):
 
 
 class TestFiles:
-    @pytest.mark.parametrize("name", ["target.vectors.scales", "softmax.rounded", "softmax.scales", "softmax.bias"])
+    @pytest.mark.parametrize("name", ["target.vectors.scales", "softmax.weight", "softmax.bias"])
     def test_of_8_bits_are_missing(self, both, tmp_path, name):
         folder = shutil.copytree(both(HEAD, "int8")[2], tmp_path / "export")
         (folder / f"{name}.npy").unlink()
@@ -71,9 +72,17 @@ class TestFiles:
         assert_refused(folder, folder / MANIFEST, f"does not list {name}.npy")
 
     def test_are_listed(self, folder):
-        listed = RuntimeManifest.load(folder).files
+        listed = Export.open(folder).manifest.files
         assert set(listed) == {path.name for path in folder.iterdir()} - {MANIFEST}
         assert set(listed) >= set(NAMES)
+
+    def test_that_are_not_listed_cannot_be_loaded(self, folder):
+        np.save(folder / "mine.npy", np.zeros(3, np.float32))
+        opened = Export.open(folder)
+        assert opened.file("encoder.onnx") == folder / "encoder.onnx"
+        for load in (lambda: opened.file("mine.npy"), lambda: opened.array("mine", (3,))):
+            with pytest.raises(ValueError, match=f"{MANIFEST}: does not list mine.npy; {REMEDY}"):
+                load()
 
     @pytest.mark.parametrize("name", NAMES)
     def test_missing(self, folder, name):
@@ -124,12 +133,17 @@ class TestManifest:
     @pytest.mark.parametrize(
         ("key", "value"),
         [
-            ("version", 2),
-            ("version", "3"),
+            ("version", 3),
+            ("version", "4"),
             ("format", "onnx"),
             ("precision", "int4"),
-            ("hidden_size", 0),
-            ("input_feeding", "perhaps"),
+            ("model", {"hidden_size": 0}),
+            ("model", {"input_feeding": "perhaps"}),
+            ("model", {"type": "transformer"}),
+            ("vocab_size", 1),
+            ("vocab_size", "many"),
+            ("head", "softmin"),
+            ("head", None),
             ("files", ["encoder.onnx"]),
             ("files", {"encoder.onnx": "long"}),
             ("more", 1),
@@ -150,28 +164,74 @@ class TestManifest:
     @pytest.mark.parametrize(
         ("key", "value"),
         [
-            *(("vocab_size", value) for value in (1, 39, 41, "many")),
+            *(("type", value) for value in ("hybrid-8-ec", "hybrid-10-ec", "hybrid-9", "binary-ec", "hybrid-9-es", None)),
             *(("mixtures", value) for value in (-1, 1, 2, 4)),
-            *(("offset", value) for value in (-1, 0, 9)),
-            *(("code", value) for value in ({}, {"type": "frequency"}, {"type": "frequency", "vocab_size": 33}, None)),
-            *(("code", value) for value in ({"type": "morse"}, {"type": "frequency", "vocab_size": "x"})),
+            *(("hidden_layer", value) for value in (None, 11, 0)),
             *(("generators", value) for value in ([], ["101"], ["1"], ["101", "111"], ["xyz", "abc"], [1, 2])),
-            *(("decoding", value) for value in ("best", None)),
+            *(("decoding", value) for value in ("best", "paper", None)),
+            *(("loss", value) for value in ("squared", "hinge")),
+            ("more", 1),
         ],
     )
     def test_of_another_output_layer(self, folder, key, value):
         change(folder, lambda data: data["head"].update({key: value}))
         assert_refused(folder)
 
+    @pytest.mark.parametrize("size", [39, 41, 1_000_000])
+    def test_of_another_number_of_words(self, folder, size):
+        change(folder, lambda data: data.update(vocab_size=size))
+        assert_refused(folder, f"40 words instead of {size:,}")
+
+    def test_of_a_head_that_needs_other_files(self, folder):
+        """Which were exported for a hybrid: a softmax over all words is not there."""
+        change(folder, lambda data: data.update(head="softmax"))
+        assert_refused(folder, "softmax.onnx: not the graph it should be")
+
     def test_with_an_unknown_tokenizer(self, folder):
         change(folder, lambda data: data["text"].update(source_tokenizer="mosess"))
         assert_refused(folder, folder / MANIFEST, "source_tokenizer")
 
-    @pytest.mark.parametrize("name", [name for name in NAMES if name != "bits.hidden.weight.npy"])
+    @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(".weights")])
     def test_that_forgets_a_file(self, folder, name):
+        change(folder, lambda data: data["files"].pop(name))
+        assert_refused(folder, MANIFEST, f"does not list {name}")
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_that_forgets_a_file_which_is_missing(self, folder, name):
         (folder / name).unlink()
         change(folder, lambda data: data["files"].pop(name))
         assert_refused(folder)
+
+
+class TestCode:
+    """The code of the words, which stands in a file of its own."""
+
+    @pytest.mark.parametrize(
+        "content",
+        [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe", b'{"type": "morse"}', b'{"type": "frequency"}']
+        + [b'{"type": "frequency", "vocab_size": "x"}', b'{"type": "permuted", "numbers": [0, 0]}'],
+    )
+    def test_malformed(self, folder, content):
+        replace(folder, "code.json", content)
+        assert_refused(folder, folder / "code.json")
+
+    @pytest.mark.parametrize("code", [FrequencyCode(31), RandomCode(31), HuffmanCode([16, 8, 4, 2, 1, 1])], ids=repr)
+    def test_of_another_number_of_words(self, folder, code):
+        replace(folder, "code.json", json.dumps(code.to_dict()).encode())
+        assert_refused(folder, "the layer of the bits does not fit", "code: expected one of 32 words")
+
+    @pytest.mark.parametrize("code", [FrequencyCode(40), FrequencyCode(33), RandomCode(40), HuffmanCode([5, 3, 1])])
+    def test_of_another_number_of_bits(self, folder, code):
+        replace(folder, "code.json", json.dumps(code.to_dict()).encode())
+        assert_refused(folder, "bits.linear.weight.npy: not an array of")
+
+    def test_the_file_that_it_was_made_from_is_not_needed(self, model_of, tmp_path):
+        RandomCode(40, 3).save(tmp_path / "mine.json")
+        loaded = model_of({"type": "binary-ec", "code": {"file": tmp_path / "mine.json"}})
+        export(loaded, tmp_path / "export", "fp32")
+        (tmp_path / "mine.json").unlink()
+        assert load_export(tmp_path / "export").model.layer.code == RandomCode(40, 3)
+        assert load_export(tmp_path / "export").head == loaded.head
 
 
 class Trap:
@@ -247,7 +307,7 @@ class TestGarbage:
 
 class TestVerify:
     def test_a_whole_folder(self, folder):
-        verify(folder, RuntimeManifest.load(folder))
+        Export.open(folder).verify()
 
     @pytest.mark.parametrize("name", NAMES)
     def test_a_flipped_bit(self, folder, name):
@@ -255,66 +315,66 @@ class TestVerify:
         content[len(content) // 2] ^= 1
         (folder / name).write_bytes(content)
         with pytest.raises(ValueError, match=REMEDY) as error:
-            verify(folder, RuntimeManifest.load(folder))
+            Export.open(folder).verify()
         assert str(error.value).startswith(f"{folder / name}: damaged")
 
 
 class TestExport:
     @pytest.fixture
-    def translator(self, translator_of):
-        return translator_of("binary-ec")
+    def loaded(self, model_of):
+        return model_of("binary-ec")
 
-    def test_makes_folders_on_the_way(self, translator, tmp_path):
-        export(translator, tmp_path / "a" / "b", "fp32")
+    def test_makes_folders_on_the_way(self, loaded, tmp_path):
+        export(loaded, tmp_path / "a" / "b", "fp32")
         assert is_export(tmp_path / "a" / "b")
         assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
 
-    def test_fills_an_empty_folder(self, translator, tmp_path):
+    def test_fills_an_empty_folder(self, loaded, tmp_path):
         (tmp_path / "new").mkdir()
-        export(translator, tmp_path / "new")
+        export(loaded, tmp_path / "new")
         assert is_export(tmp_path / "new")
 
-    def test_replaces_an_earlier_export(self, translator, folder):
+    def test_replaces_an_earlier_export(self, loaded, folder):
         assert (folder / "bits.hidden.weight.npy").exists()
-        export(translator, folder, "fp32")
+        export(loaded, folder, "fp32")
         assert not (folder / "bits.hidden.weight.npy").exists()
-        verify(folder, RuntimeManifest.load(folder))
+        Export.open(folder).verify()
         assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
-    def test_is_the_same_each_time(self, translator, tmp_path):
+    def test_is_the_same_each_time(self, loaded, tmp_path):
         for name in ("one", "two"):
-            export(translator, tmp_path / name)
+            export(loaded, tmp_path / name)
         assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
-    def test_spares_what_is_no_export(self, translator, tmp_path):
+    def test_spares_what_is_no_export(self, loaded, tmp_path):
         (tmp_path / "thesis").mkdir()
         (tmp_path / "thesis" / "thesis.tex").write_text("years of work")
         (tmp_path / "file").write_text("more")
         for name in ("thesis", "file"):
             with pytest.raises(ValueError, match=f"{tmp_path / name}: is there already .*choose another folder"):
-                export(translator, tmp_path / name)
+                export(loaded, tmp_path / name)
         assert (tmp_path / "thesis" / "thesis.tex").read_text() == "years of work"
         assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "thesis"]
 
-    def test_an_unknown_precision(self, translator, tmp_path):
+    def test_an_unknown_precision(self, loaded, tmp_path):
         with pytest.raises(ValueError, match="precision: expected one of fp32, int8, got 'int4'"):
-            export(translator, tmp_path / "new", "int4")
+            export(loaded, tmp_path / "new", "int4")
         assert list(tmp_path.iterdir()) == []
 
-    @pytest.mark.parametrize("step", ["seal", "Vectors.save", "decoder_graph"])
-    def test_a_failure_leaves_no_trace(self, translator, folder, monkeypatch, step):
+    @pytest.mark.parametrize("step", ["folder._sha256", "lstm_export.Vectors.save", "lstm_export._decoder_graph"])
+    def test_a_failure_leaves_no_trace(self, loaded, folder, monkeypatch, step):
         def fail(*arguments):
             raise OSError("No space left on device")
 
         before = contents(folder)
-        monkeypatch.setattr(f"trellex.runtime.export.{step}", fail)
+        monkeypatch.setattr(f"trellex.runtime.{step}", fail)
         for target in (folder, folder.parent / "new"):
             with pytest.raises(OSError, match="No space left"):
-                export(translator, target)
+                export(loaded, target)
         assert contents(folder) == before
         assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
-    def test_a_failure_at_the_very_end_keeps_the_earlier_export(self, translator, folder, monkeypatch):
+    def test_a_failure_at_the_very_end_keeps_the_earlier_export(self, loaded, folder, monkeypatch):
         replace = os.replace
 
         def fail(source, target):
@@ -325,30 +385,30 @@ class TestExport:
         before = contents(folder)
         monkeypatch.setattr(os, "replace", fail)
         with pytest.raises(OSError, match="Input/output error"):
-            export(translator, folder)
+            export(loaded, folder)
         assert contents(folder) == before
         assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
-    def test_into_the_folder_that_one_is_in(self, translator, tmp_path, monkeypatch):
+    def test_into_the_folder_that_one_is_in(self, loaded, tmp_path, monkeypatch):
         (tmp_path / "new").mkdir()
         monkeypatch.chdir(tmp_path / "new")
-        export(translator, Path("."))
+        export(loaded, Path("."))
         assert is_export(tmp_path / "new")
 
 
 class TestForeignThings:
-    def test_an_export_with_other_files_beside_it_is_not_replaced(self, translator_of, folder):
+    def test_an_export_with_other_files_beside_it_is_not_replaced(self, model_of, folder):
         (folder / "notes.txt").write_text("mine")
         with pytest.raises(ValueError, match="holds other files; choose another folder"):
-            export(translator_of("binary-ec"), folder)
+            export(model_of("binary-ec"), folder)
         assert (folder / "notes.txt").read_text() == "mine"
 
-    def test_weights_that_are_not_finite_are_not_exported(self, translator_of, tmp_path):
-        translator = copy.deepcopy(translator_of("binary-ec"))
+    def test_weights_that_are_not_finite_are_not_exported(self, model_of, tmp_path):
+        loaded = copy.deepcopy(model_of("binary-ec"))
         with torch.no_grad():
-            translator.model.head.bits.linear.bias[3] = torch.nan
+            loaded.model.head.bits.linear.bias[3] = torch.nan
         with pytest.raises(ValueError, match="head.bits.linear.bias is not finite: training diverged"):
-            export(translator, tmp_path / "new")
+            export(loaded, tmp_path / "new")
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize(
@@ -391,12 +451,16 @@ class TestForeignThings:
     def test_a_manifest_that_lists_nothing(self, folder):
         manifest = json.loads((folder / "trellex.json").read_text())
         (folder / "trellex.json").write_text(json.dumps(manifest | {"files": {}}))
-        with pytest.raises(ValueError, match=r"trellex\.json: does not list .*decoder\.onnx"):
+        with pytest.raises(ValueError, match=r"trellex\.json: does not list .*; export the model again"):
             trellex.load(folder)
 
 
 def seal_again(folder):
     """Bring sizes and checksums in the manifest up to date."""
-    manifest = RuntimeManifest.model_validate_json((folder / "trellex.json").read_bytes())
-    (folder / "trellex.json").unlink()
-    seal(folder, manifest)
+    manifest = RuntimeManifest.model_validate_json((folder / MANIFEST).read_bytes())
+    (folder / MANIFEST).unlink()
+    sealed = folder.with_name("sealed")
+    with new_export(sealed, manifest) as new:
+        shutil.copytree(folder, new, dirs_exist_ok=True)
+    shutil.rmtree(folder)
+    sealed.rename(folder)

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from trellex.translator import Translator
+
 LINES = ["s3 s4 s5", "", "s9 unknown s39 s12"]
 NOT_NEEDED = ("torch", "onnx", "safetensors", "triton")
 IMPOSSIBLE = f"""
@@ -53,7 +55,7 @@ def python(script, *arguments, text=""):
 def exported(both):
     """A translator in torch, and its export."""
     ours, _, folder = both({"type": "hybrid-9-ec", "mixtures": 3})
-    return ours, folder
+    return Translator(ours), folder
 
 
 @pytest.mark.parametrize("before", ["", IMPOSSIBLE], ids=["unused", "impossible"])

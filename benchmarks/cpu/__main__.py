@@ -221,7 +221,7 @@ def budget(models: Models, rounds: int, repeats: int = 100) -> dict[str, float]:
     sizes, folder = models.sizes, models.path("binary-ec", models.sizes.exponent, "int8")
     model = Timed(trellex.load(folder).model)
     sources = make_sources(8, sizes.source_length, sizes.source_words)
-    pieces = pieces_of_a_token(model.model, sources[:1])
+    pieces = pieces_of_a_token(model.model.network, sources[:1])
     times: dict[str, list[float]] = {name: [] for name in ("loop", "step", "best", *pieces)}
     for _ in range(rounds):
         for source in sources:
@@ -242,14 +242,14 @@ def budget(models: Models, rounds: int, repeats: int = 100) -> dict[str, float]:
     return found
 
 
-def pieces_of_a_token(runtime: Any, sources: list[Ints]) -> dict[str, Callable[[], object]]:
+def pieces_of_a_token(network: Any, sources: list[Ints]) -> dict[str, Callable[[], object]]:
     """The parts of `step`, as it calls them, and what the benchmark adds."""
     word = np.array([1000])
-    with mock.patch.object(runtime.decoder, "run", wraps=runtime.decoder.run) as spy:
-        runtime.start(sources)
-    session, arguments = runtime.decoder, spy.call_args.args
+    with mock.patch.object(network.decoder, "run", wraps=network.decoder.run) as spy:
+        network.start(sources)
+    session, arguments = network.decoder, spy.call_args.args
     return {
-        "embedding lookup": lambda: runtime.target_vectors(word),
+        "embedding lookup": lambda: network.target_vectors(word),
         "decoder session": lambda: session.run(*arguments),
         "the benchmark's wrapper": lambda: endless(word),
     }

@@ -7,10 +7,13 @@ import os
 import pytest
 import torch
 
+from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
+from trellex.heads import HeadSpec
 from trellex.training import checkpoint
 from trellex.training.checkpoint import (
     best_checkpoint,
     checkpoints,
+    load_code,
     load_info,
     load_state,
     load_tensors,
@@ -93,6 +96,48 @@ class TestSave:
         monkeypatch.setattr("trellex.training.checkpoint.save_file", interrupt)
         with pytest.raises(KeyboardInterrupt):
             save(2)
+        assert list((tmp_path / "run").iterdir()) == []
+
+
+class TestCode:
+    """The code of a model is a part of it, like its weights."""
+
+    @pytest.fixture
+    def save_code(self, tmp_path):
+        def save_code(code):
+            folder = step_folder(tmp_path / "run", 1)
+            save_checkpoint(folder, TENSORS, {}, {"step": 1}, code)
+            return folder
+
+        return save_code
+
+    @pytest.mark.parametrize("code", [FrequencyCode(9), RandomCode(9, 3), HuffmanCode([5, 3, 1])], ids=repr)
+    def test_round_trip(self, save_code, code):
+        assert load_code(save_code(code), HeadSpec.parse("binary-ec")) == code
+
+    def test_a_softmax_has_none(self, save_code):
+        folder = save_code(None)
+        assert not (folder / "code.json").exists()
+        assert load_code(folder, HeadSpec.parse("softmax")) is None
+
+    def test_missing(self, save_code):
+        folder = save_code(None)
+        with pytest.raises(ValueError, match=f"{folder / 'code.json'}: missing or damaged .*; use another checkpoint"):
+            load_code(folder, HeadSpec.parse("hybrid-9-ec"))
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"{", b"[]", b"{}", b"\xff", b'{"type": "morse"}', b'{"type": "frequency", "vocab_size": "x"}']
+    )
+    def test_damaged(self, save_code, content):
+        folder = save_code(FrequencyCode(9))
+        (folder / "code.json").write_bytes(content)
+        with pytest.raises(ValueError, match=f"{folder / 'code.json'}: missing or damaged .*; use another checkpoint"):
+            load_code(folder, HeadSpec.parse("binary"))
+
+    def test_full_disk_leaves_no_trace(self, save_code, tmp_path, monkeypatch):
+        monkeypatch.setattr("trellex.codes.code.atomic_writer", full_disk)
+        with pytest.raises(OSError, match=r"step-000000001: could not be written .*No space left.*; make room"):
+            save_code(FrequencyCode(9))
         assert list((tmp_path / "run").iterdir()) == []
 
 

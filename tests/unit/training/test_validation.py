@@ -35,6 +35,10 @@ class Reverser:
         return [Hypothesis([int(word) for word in source[::-1]], [], 0.0) for source in sources]
 
 
+def model_of(recipe, corpus):
+    return build_model(recipe.model, recipe.head, len(corpus.source_vocabulary), corpus.target_vocabulary)
+
+
 class TestTranslate:
     def test_order_is_kept_and_empty_stays_empty(self, monkeypatch):
         model = Reverser()
@@ -46,20 +50,20 @@ class TestTranslate:
 
     def test_a_model_in_training_goes_on_training(self, recipe, data):
         corpus = Corpus.open(data)
-        model = build_model(recipe(dropout=0.5), corpus).train()
+        model = model_of(recipe(dropout=0.5), corpus).train()
         sources = [corpus.split("dev").source(row) for row in range(8)]
         assert translate_ids(model, sources) == translate_ids(model, sources)
         assert model.training
 
     def test_nothing_to_translate(self, recipe, data):
-        model = build_model(recipe(), Corpus.open(data))
+        model = model_of(recipe(), Corpus.open(data))
         assert translate_ids(model, []) == []
         assert translate_ids(model, [np.array([], np.int64)]) == [[]]
 
     @pytest.mark.parametrize("head", ["softmax", "binary", "binary-ec", "hybrid-4", "hybrid-4-ec"])
     def test_batches_do_not_change_translations(self, recipe, data, head):
         corpus = Corpus.open(data)
-        model = build_model(recipe(head), corpus)
+        model = model_of(recipe(head), corpus)
         sources = [corpus.split("dev").source(row) for row in range(8)]
         assert translate_ids(model, sources, batch_tokens=1) == translate_ids(model, sources, batch_tokens=8)
 

@@ -164,7 +164,10 @@ class TestManifest:
     @pytest.mark.parametrize(
         ("key", "value"),
         [
-            *(("type", value) for value in ("hybrid-8-ec", "hybrid-10-ec", "hybrid-9", "binary-ec", "hybrid-9-es", None)),
+            *(
+                ("type", value)
+                for value in ("hybrid-8-ec", "hybrid-10-ec", "hybrid-9", "binary-ec", "hybrid-9-es", None)
+            ),
             *(("mixtures", value) for value in (-1, 1, 2, 4)),
             *(("hidden_layer", value) for value in (None, 11, 0)),
             *(("generators", value) for value in ([], ["101"], ["1"], ["101", "111"], ["xyz", "abc"], [1, 2])),

@@ -5,14 +5,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from trellex.nmt import build
+from trellex.nmt.build import build_model
 from trellex.search import Hypothesis
 from trellex.text import Corpus
 from trellex.training.validation import split_bleu, translate_ids
-
-
-def build_model(recipe, corpus):
-    return build.build_model(recipe.model, recipe.head, len(corpus.source_vocabulary), corpus.target_vocabulary)
 
 
 class Reverser:

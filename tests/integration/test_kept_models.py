@@ -1,0 +1,33 @@
+"""A checkpoint and an export that were made when their formats were new are still loaded, and translate as then."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import trellex
+from trellex.runtime.folder import Export
+
+MODELS = Path(__file__).parents[1] / "models"
+TRANSLATIONS = json.loads((MODELS / "translations.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "export"])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_they_translate_as_when_they_were_made(kind, beam):
+    translator = trellex.load(MODELS / kind)
+    assert translator.translate(TRANSLATIONS, beam=beam) == list(TRANSLATIONS.values())
+
+
+def test_the_export_is_as_it_was_written():
+    Export.open(MODELS / "export").verify()
+
+
+def test_both_hold_their_code():
+    codes = [(MODELS / kind / "code.json").read_text(encoding="utf-8") for kind in ("checkpoint", "export")]
+    assert codes[0] == codes[1]
+    assert json.loads(codes[0])["type"] == "permuted"
+
+
+def test_they_are_small():
+    assert sum(path.stat().st_size for path in MODELS.rglob("*") if path.is_file()) < 500_000

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import trellex
 from trellex.runtime.export import export
@@ -20,6 +21,14 @@ def exported(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("translator") / "export"
     export(run[1], folder, "fp32")
     return folder
+
+
+@pytest.fixture
+def threads_of_torch():
+    """Come back after the test: they are of the whole process."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module", params=["run", "export"])
@@ -50,11 +59,13 @@ class TestLoad:
         with pytest.raises(ImportError, match="fugashi"):
             list(translator.score([("s3", "t3")]))
 
+    @pytest.mark.usefixtures("threads_of_torch")
     def test_threads_and_the_device_auto(self, run, exported):
         expected = Translator(run[1]).translate(LINES)
         assert trellex.load(exported, threads=2).translate(LINES) == expected
         assert trellex.load(exported, device="auto").translate(LINES) == expected
         assert trellex.load(run[0], threads=2).translate(LINES) == expected
+        assert torch.get_num_threads() == 2
 
     def test_another_decoding_of_a_run(self, run):
         assert trellex.load(run[0]).model.head.bits.decoding == "exact"

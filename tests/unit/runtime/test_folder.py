@@ -211,8 +211,10 @@ class TestCode:
 
     @pytest.mark.parametrize(
         "content",
-        [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe", b'{"type": "morse"}', b'{"type": "frequency"}']
-        + [b'{"type": "frequency", "vocab_size": "x"}', b'{"type": "permuted", "numbers": [0, 0]}'],
+        [
+            *(b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe", b'{"type": "morse"}', b'{"type": "frequency"}'),
+            *(b'{"type": "frequency", "vocab_size": "x"}', b'{"type": "permuted", "numbers": [0, 0]}'),
+        ],
     )
     def test_malformed(self, folder, content):
         replace(folder, "code.json", content)

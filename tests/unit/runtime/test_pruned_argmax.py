@@ -36,9 +36,7 @@ def check(weight, bias, h):
     frequent = logits[:, :-1]
     assert (rows.dtype, leads.dtype) == (np.int64, np.float64)
     assert ((rows >= 0) & (rows < frequent.shape[1])).all()
-    rounding = (
-        1e-6 * (np.abs(h).astype(np.float64) @ np.abs(weight).T.max(1, keepdims=True))[:, 0] + 1e-6 * np.abs(bias).max()
-    )
+    rounding = 1e-6 * (np.abs(h).astype(np.float64) @ np.abs(weight).max(0) + np.abs(bias).max())
     found = np.take_along_axis(frequent, rows[:, None], -1)[:, 0]
     assert (frequent.max(-1) - found <= rounding).all()
     second = np.sort(frequent, -1)[:, -2] if frequent.shape[1] > 1 else np.full(len(h), -np.inf)

@@ -26,19 +26,24 @@ import json, sys
 loaded = [name for name in {NOT_NEEDED!r} if name in sys.modules]
 print(json.dumps(loaded), file=sys.stderr)
 """
-TRANSLATE = """
-import json, sys, trellex
-translator = trellex.load(sys.argv[1])
-lines = json.loads(sys.argv[2])
-print(json.dumps([translator.translate(lines), [[x.text for x in best] for best in translator.translate(lines, 3, 2)]]))
-"""
-COMMAND = """
-import runpy, sys
-try:
-    runpy.run_module("trellex.cli", run_name="__main__", alter_sys=True)
-except SystemExit as end:
-    if end.code:
-        raise
+RUN = """
+import contextlib, io, json, runpy, sys, trellex
+
+def command(*arguments):
+    sys.argv = ["trellex", *arguments]
+    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+        runpy.run_module("trellex.cli", run_name="__main__", alter_sys=True)
+    return printed.getvalue()
+
+folder, source, target = sys.argv[1:]
+lines = open(source).read().splitlines()
+translator = trellex.load(folder)
+print(json.dumps({
+    "greedy": translator.translate(lines),
+    "beam": [[each.text for each in best] for best in translator.translate(lines, 3, 2)],
+    "translate": command("translate", folder),
+    "score": command("score", folder, source, target, "--json", "--calibration"),
+}))
 """
 
 
@@ -51,39 +56,35 @@ def python(script, *arguments, text=""):
     return result.stdout, json.loads(result.stderr.splitlines()[-1])
 
 
-@pytest.fixture(scope="module")
-def exported(both):
-    """A translator in torch, and its export."""
+@pytest.fixture(scope="module", params=["", IMPOSSIBLE], ids=["unused", "impossible"])
+def found(request, both, tmp_path_factory):
+    """A translator in torch, what an export of it says in another process, and what that process imported."""
     ours, _, folder = both({"type": "hybrid-9-ec", "mixtures": 3})
-    return Translator(ours), folder
+    texts = tmp_path_factory.mktemp("texts")
+    for name, lines in (("source", LINES), ("target", ["t3 t4", "t5", ""])):
+        (texts / name).write_text("\n".join(lines) + "\n")
+    text = "\n".join(LINES) + "\n"
+    printed, modules = python(request.param + RUN, folder, texts / "source", texts / "target", text=text)
+    return Translator(ours), json.loads(printed), modules
 
 
-@pytest.mark.parametrize("before", ["", IMPOSSIBLE], ids=["unused", "impossible"])
 class TestTranslating:
-    def test_in_python(self, exported, before):
-        ours, folder = exported
-        printed, modules = python(before + TRANSLATE, folder, json.dumps(LINES))
-        greedy, beam = json.loads(printed)
-        assert modules == []
-        assert greedy == ours.translate(LINES)
-        assert beam == [[each.text for each in best] for best in ours.translate(LINES, 3, 2)]
+    def test_imports_none_of_them(self, found):
+        assert found[2] == []
 
-    def test_on_the_command_line(self, exported, before):
-        ours, folder = exported
-        printed, modules = python(before + COMMAND, "translate", folder, text="\n".join(LINES) + "\n")
-        assert modules == []
-        assert printed.split("\n")[:-1] == ours.translate(LINES)
+    def test_in_python(self, found):
+        ours, theirs, _ = found
+        assert theirs["greedy"] == ours.translate(LINES)
+        assert theirs["beam"] == [[each.text for each in best] for best in ours.translate(LINES, 3, 2)]
 
-    def test_scoring_on_the_command_line(self, exported, before, tmp_path):
-        ours, folder = exported
-        for name, lines in (("source", LINES), ("target", ["t3 t4", "t5", ""])):
-            (tmp_path / name).write_text("\n".join(lines) + "\n")
-        printed, modules = python(
-            before + COMMAND, "score", folder, tmp_path / "source", tmp_path / "target", "--json", "--calibration"
-        )
-        assert modules == []
+    def test_on_the_command_line(self, found):
+        ours, theirs, _ = found
+        assert theirs["translate"].split("\n")[:-1] == ours.translate(LINES)
+
+    def test_scoring_on_the_command_line(self, found):
+        ours, theirs, _ = found
         expected = sum(sum(each.log_probs) for each in ours.score(zip(LINES[::2], ["t3 t4", ""], strict=True)))
-        assert json.loads(printed)["log-probability"] == pytest.approx(expected, abs=1e-3)
+        assert json.loads(theirs["score"])["log-probability"] == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_checkpoint_without_torch_says_what_to_install(run):

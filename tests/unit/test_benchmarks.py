@@ -104,6 +104,18 @@ def test_training_of_output_layers_is_timed(tmp_path, monkeypatch):
     assert min(first["tokens/s"], second["tokens/s"], first["tokens a step"]) > 0
 
 
+def test_words_of_a_mixture_are_compared_with_enumeration(run, tmp_path, monkeypatch, capsys):
+    (tmp_path / "source").write_text("s3 s4 s5\ns9\n")
+    (tmp_path / "target").write_text("t3 t4\nt9 t30 t12\n")
+    arguments = [run[0], tmp_path / "source", tmp_path / "target", "--device", "cpu", "--states", 5]
+    monkeypatch.setattr(sys, "argv", ["mixture.py", *map(str, arguments)])
+    with imported(SCRIPT.with_name("mixture.py")) as mixture:
+        mixture.main()
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first == "5 of 7 hidden states, V = 40"
+    assert [line.split()[-1] for line in lines] == ["100.000%"] * 4  # a single part: always
+
+
 @pytest.mark.slow
 def test_the_whole_benchmark(tmp_path):
     command = [sys.executable, str(SCRIPT), "--rounds", "1", "--tokens", "2", "--vocab", "12", "13", "--device", "cpu"]

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode
-from trellex.heads import build_head
+from trellex.heads import HeadSpec, build_head
 from trellex.heads.binary import BinaryHead
 from trellex.heads.bits import BitLayer
 from trellex.heads.hybrid import HybridHead
@@ -145,6 +145,28 @@ class TestOptions:
         hybrid = build({"type": "hybrid-9-ec", "code": "huffman"}, vocabulary)
         assert hybrid.bits.code == HuffmanCode(vocabulary.counts[8:])
         assert np.array_equal(hybrid.bits.automaton, HuffmanCode(vocabulary.counts[8:]).automaton)
+
+
+class TestKept:
+    @pytest.mark.parametrize(
+        "spec", ["softmax", "binary-ec", {"type": "hybrid-9-ec", "code": "random", "seed": 3, "mixtures": 2}], ids=str
+    )
+    def test_what_it_was_built_from(self, spec):
+        assert build(spec).spec.model_dump() == spec
+        assert build(HeadSpec.parse(spec)).spec.model_dump() == spec
+
+    def test_the_code_is_that_of_the_bits(self):
+        assert build("softmax").code is build("softmax").bits is None
+        for spec in ("binary-ec", "hybrid-9"):
+            head = build(spec)
+            assert head.code is head.bits.code
+        assert build({"type": "hybrid-9", "code": "random"}).code == RandomCode(42)
+
+    def test_a_code_that_was_saved(self, tmp_path):
+        RandomCode(50, 7).save(tmp_path / "code.json")
+        assert build({"type": "binary", "code": {"file": tmp_path / "code.json"}}).code == RandomCode(50, 7)
+        with pytest.raises(ValueError, match="code: expected one of 51 words"):
+            build({"type": "binary", "code": {"file": tmp_path / "code.json"}}, 51)
 
 
 class TestErrors:

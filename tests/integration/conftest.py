@@ -7,13 +7,11 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-import torch
 import yaml
 from typer.testing import CliRunner
 
 from trellex.cli import app
 
-torch.set_num_threads(1)
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
 
 

@@ -15,7 +15,6 @@ from trellex.text.manifest import TextSettings
 from trellex.text.vocabulary import MARKERS, Vocabulary
 from trellex.training import checkpoint
 
-torch.set_num_threads(1)
 TEXT = TextSettings(source_language="en", target_language="en", source_tokenizer="whitespace", target_tokenizer="moses")
 SOURCE_SIZE = 40
 

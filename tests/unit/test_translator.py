@@ -23,14 +23,6 @@ def exported(run, tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def threads_of_torch():
-    """Come back after the test: they are of the whole process."""
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module", params=["run", "export"])
 def translator(request, run, exported):
     return trellex.load(run[0] if request.param == "run" else exported)
@@ -59,7 +51,6 @@ class TestLoad:
         with pytest.raises(ImportError, match="fugashi"):
             list(translator.score([("s3", "t3")]))
 
-    @pytest.mark.usefixtures("threads_of_torch")
     def test_threads_and_the_device_auto(self, run, exported):
         expected = Translator(run[1]).translate(LINES)
         assert trellex.load(exported, threads=2).translate(LINES) == expected

@@ -1,14 +1,11 @@
 """A corpus of a few pairs, and runs on it that take a moment."""
 
 import pytest
-import torch
 
 from trellex.text import PrepareSettings, prepare
 from trellex.training.display import Display
 from trellex.training.recipe import Recipe
 from trellex.training.trainer import Trainer
-
-torch.set_num_threads(1)
 
 
 def pairs(count, first=0):

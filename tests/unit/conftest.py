@@ -9,7 +9,6 @@ from trellex.heads.hybrid import HybridHead
 from trellex.loaded import LoadedModel
 from trellex.nmt.build import build_model
 from trellex.nmt.settings import ModelSettings
-from trellex.runtime.export import export
 from trellex.runtime.model import load_export
 from trellex.text.manifest import TextSettings
 from trellex.text.vocabulary import MARKERS, Vocabulary
@@ -56,6 +55,8 @@ def sources():
 @pytest.fixture(scope="session")
 def both(model_of, tmp_path_factory):
     """Makes a model in torch and the same one exported and loaded; both remember what they made."""
+    from trellex.runtime.export import export  # needs the package onnx
+
     made = {}
 
     def both(head, precision="fp32", **options):

@@ -153,6 +153,15 @@ def pick(values: Array, places: Array) -> Array:
     return values[namespace(values).arange(len(values), device=values.device), places]
 
 
+def largest(values: Array) -> tuple[Array, Array]:
+    """The places of the largest of each row, and those. [T, C] -> [T], [T]"""
+    if is_tensor(values):
+        best, places = values.max(-1)
+        return places, best
+    places = values.argmax(-1)
+    return places, pick(values, places)
+
+
 def draw(scores: Array, generator: Any) -> Array:
     """Places drawn with probabilities in proportion to exp(score). [T, C] -> [T]"""
     if is_tensor(scores):

@@ -19,6 +19,7 @@ from trellex.arrays import (
     fetch_few,
     is_inspectable,
     is_tensor,
+    largest,
     like,
     log_softmax,
     log_sum_exp,
@@ -319,9 +320,7 @@ class HybridDistribution(Distribution):
     def _best_frequent(self, h: Array) -> tuple[Array, Array]:
         """The best frequent words, and by how much the logit of OTHER exceeds theirs. h [T, H] -> [T], [T]"""
         logits = self._logits(h)
-        frequent = logits[:, : self.first_rare]
-        words = frequent.argmax(-1)
-        words, best, other = fetch_few(words, pick(frequent, words), logits[:, self.first_rare])
+        words, best, other = fetch_few(*largest(logits[:, : self.first_rare]), logits[:, self.first_rare])
         return words, doubled(other) - doubled(best)
 
     def _sample(self, h: Array, temperature: float, generator: Any) -> Array:

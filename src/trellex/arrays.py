@@ -36,19 +36,15 @@ def as_array(values: Any) -> Array:
     return values if isinstance(values, np.ndarray) or is_tensor(values) else np.asarray(values)
 
 
-def is_count(value: Any) -> bool:
-    """Whether `value` is a whole number of at least 1."""
-    try:
-        return operator.index(value) >= 1 and not isinstance(value, bool)
-    except TypeError:
-        return False
-
-
 def as_count(value: Any, name: str) -> int:
     """`value` as an int of at least 1; `name` is the argument that an error speaks of."""
-    if not is_count(value):
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = 0
+    if count < 1 or isinstance(value, bool):
         raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
-    return operator.index(value)
+    return count
 
 
 def as_integers(values: Any, name: str) -> Array:

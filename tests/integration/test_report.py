@@ -142,7 +142,11 @@ class TestCommittedResults:
                 assert np.array_equal(image.imread(one), image.imread(other)), one.name
 
     def test_every_row_of_the_page_is_one_of_the_report(self, committed):
-        rows = [line for line in (DOCS / "measurements" / "paper-table.md").read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
+        rows = [
+            line
+            for line in (DOCS / "measurements" / "paper-table.md").read_text(encoding="utf-8").splitlines()
+            if line[:1] == "|"
+        ]
         assert len(rows) > 40
         assert set(rows) <= set((committed / "report.md").read_text(encoding="utf-8").splitlines())
 

@@ -16,7 +16,6 @@ from trellex.arrays import (
     doubled,
     draw,
     fetch_few,
-    is_count,
     like,
     log_softmax,
     log_sum_exp,
@@ -277,7 +276,6 @@ class TestFetchFew:
     ids=repr,
 )
 def test_counts(value, expected):
-    assert is_count(value) == expected
     if expected:
         assert as_count(value, "k") == int(value)
         assert type(as_count(value, "k")) is int

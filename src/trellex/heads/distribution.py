@@ -162,9 +162,10 @@ class CodeDistribution(Distribution):
     def _outputs(self, h: Array) -> tuple[Array, Array]:
         """Logits of the redundant bits, and log π. h [T, H] -> [T, K, L], [T, K]"""
 
-    def _exact_outputs(self, h: Array) -> tuple[Array, Array]:
-        """The same in double precision, because scores are large and their differences small."""
-        logits, log_weights = self._outputs(h)
+    def _exact_outputs(self, h: Array, fetched: bool = False) -> tuple[Array, Array]:
+        """The same in double precision, because scores are large and their differences small; if asked, `fetch_few`."""
+        outputs = self._outputs(h)
+        logits, log_weights = fetch_few(*outputs) if fetched else outputs
         return doubled(logits), doubled(log_weights)
 
     @property
@@ -186,7 +187,7 @@ class CodeDistribution(Distribution):
 
     def decoded_bits(self, h: Array) -> Array:
         """The bits that the decoding reads, in the paper's be they a word's or not. h [T, H] -> [T, B]"""
-        logits, log_weights = fetch_few(*self._exact_outputs(h))
+        logits, log_weights = self._exact_outputs(h, fetched=True)
         if self.decoding == "paper":
             return self.ecc.decode(sigmoid(logits[:, 0]))
         return self.code.bits(self._topk_of(logits, log_weights, 1)[0][:, 0] - self.offset)
@@ -198,7 +199,7 @@ class CodeDistribution(Distribution):
 
     def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
         if k > 1:
-            logits, log_weights = fetch_few(*self._exact_outputs(h))
+            logits, log_weights = self._exact_outputs(h, fetched=True)
             return self._topk_of(logits, log_weights, k)
         if self.decoding == "paper":
             words = self._best(h)
@@ -208,7 +209,7 @@ class CodeDistribution(Distribution):
 
     def best_with_log_prob(self, h: Array) -> tuple[Array, Array]:
         """The most probable words, whatever the decoding. h [T, H] -> words, log_probs [T]"""
-        logits, log_weights = fetch_few(*self._exact_outputs(h))
+        logits, log_weights = self._exact_outputs(h, fetched=True)
         words, log_probs = self._topk_of(logits, log_weights, 1)
         return words[:, 0], log_probs[:, 0]
 
@@ -233,7 +234,7 @@ class CodeDistribution(Distribution):
 
     def _best(self, h: Array) -> Array:
         """Of a single part it needs no normaliser."""
-        logits, log_weights = fetch_few(*self._exact_outputs(h))
+        logits, log_weights = self._exact_outputs(h, fetched=True)
         if self.decoding == "paper":
             return self._in_vocabulary(self.code.ids(self.ecc.decode(sigmoid(logits[:, 0])))).clip(UNK)
         if logits.shape[1] > 1:

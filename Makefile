@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo word test test-slow lint types unit bench-trellis bench-heads bench-cpu bench-training clean
+.PHONY: help demo word test test-slow lint types unit bench-trellis bench-heads bench-cpu bench-pruning bench-training clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ bench-heads: $(READY)  ## time and memory of the output layers against the size 
 
 bench-cpu: $(READY)  ## speed and memory of exported models on one CPU thread; draws build/cpu.png
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu --plot build/cpu.png --json build/cpu.json
+
+bench-pruning: $(READY)  ## what a hybrid gains by looking at few of its frequent words, on CPUs with AVX-512 VNNI
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu/pruning.py
 
 DATA   ?= kftt/en-ja
 bench-training: $(READY)  ## speed of training steps; DATA is a prepared corpus

@@ -146,6 +146,8 @@ def log_softmax(logits: Array) -> Array:
 
 def pick(values: Array, places: Array) -> Array:
     """One value, or one array, of each row. values [T, C, ..], places [T] -> [T, ..]"""
+    if is_tensor(values) and values.ndim == 2:
+        return values.gather(1, places[:, None])[:, 0]
     return values[namespace(values).arange(len(values), device=values.device), places]
 
 

@@ -431,7 +431,7 @@ def info(
             manifest = export.manifest
             facts: dict[str, Any] = {"head": manifest.head.as_text(), "precision": manifest.precision}
             facts |= {"target words": manifest.vocab_size, "from": manifest.text.source_language}
-            facts |= {"to": manifest.text.target_language}
+            facts |= {"to": manifest.text.target_language, "decoding": getattr(manifest.head, "decoding", "exact")}
             facts |= {"bytes": sum(size for size, _ in manifest.files.values()), "checksums": "right"}
             show(facts, as_json)
             return

@@ -6,19 +6,11 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO, overload
+from typing import Any, Literal
 
 AnyPath = str | os.PathLike[str]
-
-
-@overload
-def atomic_writer(path: AnyPath, mode: Literal["w"] = "w") -> AbstractContextManager[TextIO]: ...
-
-
-@overload
-def atomic_writer(path: AnyPath, mode: Literal["wb"]) -> AbstractContextManager[BinaryIO]: ...
 
 
 @contextmanager

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from trellex.heads.spec import HeadSpec
 from trellex.search import Model
 from trellex.text.manifest import TextSettings
 from trellex.text.vocabulary import Vocabulary
 
-
-class InferenceModel(Model, Protocol):
-    """A model that search can run on."""
-
-    def inference(self) -> AbstractContextManager[None]: ...
-
-
-AModel = TypeVar("AModel", bound=InferenceModel)
+AModel = TypeVar("AModel", bound=Model)
 
 
 class LoadedModel(NamedTuple, Generic[AModel]):

@@ -98,11 +98,12 @@ class Code(ABC):
 
 
 def load_code(path: str | os.PathLike[str]) -> Code:
-    """Read a code that `Code.save` wrote. Raises ValueError that names the file if it is not one."""
+    """Read a code that `Code.save` wrote. Raises ValueError that names the file if there is none."""
     try:
         return code_from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-    except ValueError as error:
-        raise ValueError(f"{os.fspath(path)}: not a saved code: {error}") from error
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"{os.fspath(path)}: not a saved code: {problem}") from error
 
 
 def code_from_dict(data: Any) -> Code:

@@ -13,7 +13,7 @@ from trellex.search import in_batches, score
 if TYPE_CHECKING:  # a report reads such errors without torch
     from torch import Tensor
 
-    from trellex.heads.bits import BitLayer
+    from trellex.heads.distribution import CodeDistribution
     from trellex.nmt.model import SearchState, TranslationModel
     from trellex.text.corpus import ParallelIds
 
@@ -67,9 +67,9 @@ def bit_errors(model: TranslationModel, pairs: ParallelIds, batch_tokens: int = 
     return BitErrors(predictions, *(wrong / np.maximum(asked, 1)).tolist())
 
 
-def _wrong(layer: BitLayer, h: Tensor, words: Tensor) -> NDArray[np.int64]:
+def _wrong(layer: CodeDistribution, h: Tensor, words: Tensor) -> NDArray[np.int64]:
     """Wrong bits of the code words, wrong bits of the decoded words, wrong words. h [T, H], words [T] -> [3]"""
-    logits, log_weights = layer._outputs(h)
+    logits, log_weights = layer.outputs(h)
     likeliest = log_weights.argmax(-1)[:, None, None]
     before = (logits.take_along_dim(likeliest, 1)[:, 0] > 0) != layer.redundant_bits(words)  # [T, L]
     after = layer.decoded_bits(h).to(h.device) != layer.code.bits(words - layer.offset)  # [T, B]

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from trellex.evaluation.result import Result, Timing
 from trellex.experiment.job import Job
 from trellex.experiment.machine import cpu_name
-from trellex.loaded import InferenceModel, LoadedModel
+from trellex.loaded import LoadedModel
 from trellex.nmt.model import TranslationModel
 from trellex.runtime.export import export
 from trellex.runtime.model import load_export
-from trellex.search import greedy
+from trellex.search import Model, greedy
 from trellex.text.corpus import Corpus
 from trellex.training.display import Display
 from trellex.training.loading import load_checkpoint
@@ -137,7 +137,7 @@ def _time_exported(
         shutil.rmtree(folder)
 
 
-def time_in_turns(models: Sequence[InferenceModel], sources: Sequence[NDArray[Any]]) -> list[float]:
+def time_in_turns(models: Sequence[Model], sources: Sequence[NDArray[Any]]) -> list[float]:
     """Milliseconds a sentence of each model, by greedy search one by one: the mean of each one's median over rounds.
 
     In every round each model has its turn, another one first, so that a machine that becomes slower does so for all.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -14,30 +14,21 @@ from trellex.heads.spec import BinarySpec
 
 
 class BinaryHead(CodeDistribution, Head):
-    """Predicts the redundant bits of a word's code: O(H log V) time and memory.
-
-    Args:
-        bits: the layer that predicts the bits of all words
-        options: see `Head`
-    """
+    """Predicts the redundant bits of a word's code: O(H log V) time and memory."""
 
     bits: BitLayer
     code: Code
 
-    def __init__(self, bits: BitLayer, **options: Any) -> None:
-        Head.__init__(self, bits.hidden_size, bits.vocab_size, **options)
-        CodeDistribution.__init__(self, bits.code, bits.ecc, vocab_size=bits.vocab_size, decoding=bits.decoding)
-        self.bits = bits
+    def __init__(self, spec: BinarySpec, hidden_size: int, vocab: Any, embedding: nn.Embedding | None = None) -> None:
+        Head.__init__(self, spec, hidden_size, vocab)
+        self.bits = BitLayer(spec, hidden_size, vocab)
+        CodeDistribution.__init__(self, self.bits.code, self.bits.ecc, decoding=spec.decoding)
 
-    @classmethod
-    def from_spec(cls, spec: BinarySpec, hidden_size: int, vocab: Any, embedding: nn.Embedding | None) -> Self:
-        return cls(BitLayer.from_spec(spec, hidden_size, vocab), **spec.loss_options())
+    def outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        return self.bits.outputs(h)
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         return self.bits.loss(h, target, self.label_smoothing)
-
-    def _outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        return self.bits._outputs(h)
 
     def cost(self) -> Cost:
         return self.bits.cost()

@@ -3,72 +3,44 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from trellex.arrays import Table
-from trellex.codes import Code
 from trellex.heads.distribution import CodeDistribution
-from trellex.heads.head import Cost, at_least_single, linear_cost, size_of
-from trellex.heads.spec import CodeSpec
-from trellex.trellis import ConvolutionalCode
+from trellex.heads.head import Cost, at_least_single, linear_cost
+from trellex.heads.spec import CodeSpec, size_of
 
 
 class BitLayer(CodeDistribution, nn.Module):
     """Logistic regressions for the redundant bits of a word's code (Oda et al. 2017, equations 6 to 11).
 
     Args:
+        spec: the loss is "squared" as in the paper, "cross_entropy" of independent bits, or "trellis": the negative
+            log-probability, normalised over exactly the words; of several sets of bits, h decides the weights π
         hidden_size: H
-        code: word ↔ bits
-        ecc: bits ↔ redundant bits
-        loss: "squared" distance as in the paper, "cross_entropy" of independent bits, or "trellis": the negative
-            log-probability, normalised over exactly the words
-        mixtures: K, sets of bits with weights π that h decides; more than one need the loss "trellis"
-        hidden_layer: the size of a layer of rectified linear units before the bits; None: no such layer
-        others: of `CodeDistribution`
+        vocab: V, or a vocabulary with counts
 
     Shape:
         h [T, H], words [T]; L redundant bits
     """
 
-    def __init__(
-        self,
-        hidden_size: int,
-        code: Code,
-        ecc: ConvolutionalCode,
-        *,
-        loss: str = "squared",
-        mixtures: int = 1,
-        hidden_layer: int | None = None,
-        **others: Any,
-    ) -> None:
+    def __init__(self, spec: CodeSpec, hidden_size: int, vocab: Any) -> None:
         nn.Module.__init__(self)
-        CodeDistribution.__init__(self, code, ecc, **others)
-        self.hidden_size, self.loss_name, self.mixtures = hidden_size, loss, mixtures
-        self.hidden = None if hidden_layer is None else nn.Linear(hidden_size, hidden_layer)
-        inputs = hidden_layer or hidden_size
-        self.linear = nn.Linear(inputs, mixtures * self.length)
-        self.weights = nn.Linear(inputs, mixtures) if mixtures > 1 else None
-
-    @classmethod
-    def from_spec(cls, spec: CodeSpec, hidden_size: int, vocab: Any) -> Self:
-        """The layer of the words that a head's bits spell. vocab: a size, or a vocabulary with counts"""
-        return cls(
-            hidden_size,
-            spec.build_code(vocab),
-            spec.error_correction(),
-            loss=spec.loss_name,
-            mixtures=spec.mixtures,
-            hidden_layer=spec.hidden_layer,
-            vocab_size=size_of(vocab),
-            first_rare=spec.first_rare,
-            decoding=spec.decoding,
+        words = {"vocab_size": size_of(vocab), "first_rare": spec.first_rare}
+        CodeDistribution.__init__(
+            self, spec.build_code(vocab), spec.error_correction(), decoding=spec.decoding, **words
         )
+        self.hidden_size, self.loss_name, self.mixtures = hidden_size, spec.loss_name, spec.mixtures
+        self.hidden = None if spec.hidden_layer is None else nn.Linear(hidden_size, spec.hidden_layer)
+        inputs = spec.hidden_layer or hidden_size
+        self.linear = nn.Linear(inputs, self.mixtures * self.length)
+        self.weights = nn.Linear(inputs, self.mixtures) if self.mixtures > 1 else None
 
-    def _outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
+    def outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of the bits and log π, in at least single precision. h [T, H] -> [T, K, L], [T, K]"""
         if self.hidden is not None:
             h = self.hidden(h).relu()
@@ -88,7 +60,7 @@ class BitLayer(CodeDistribution, nn.Module):
         `smoothing` [T] is the share of the loss that goes to the mean over all words instead of the given one. Every
         loss of a single part is linear in the code word, so the mean loss is exactly that of the mean code word.
         """
-        logits, log_weights = self._outputs(h)
+        logits, log_weights = self.outputs(h)
         bits = self.redundant_bits(words).to(logits.dtype)
         if isinstance(smoothing, Tensor) or smoothing:
             share = smoothing if isinstance(smoothing, Tensor) else bits.new_full((), smoothing)

@@ -1,6 +1,6 @@
 """P(word | h): how words are read from what an output layer computes, in numpy arrays and torch tensors alike.
 
-A distribution says what to compute by an abstract method (`_logits`, `_outputs`); torch modules and the runtime's
+A distribution says what to compute by an abstract method (`_logits`, `outputs`); torch modules and the runtime's
 layers are its subclasses, and may override any way of reading that they can do faster.
 """
 
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any
+
+import numpy as np
 
 from trellex.arrays import (
     Array,
@@ -27,7 +29,7 @@ from trellex.arrays import (
     pick,
     sigmoid,
 )
-from trellex.codes import Code, FrequencyCode
+from trellex.codes import Code
 from trellex.trellis import ConvolutionalCode, between
 
 UNK = 0
@@ -39,6 +41,7 @@ class Distribution(ABC):
     Attributes:
         hidden_size: H
         vocab_size: V
+        decoding: "exact": the best word is the most probable; "paper": it may be another, see `CodeDistribution`
 
     Shape:
         h [.., H], words [..]; inside, T rows: h [T, H], words [T]
@@ -46,18 +49,28 @@ class Distribution(ABC):
 
     hidden_size: int
     vocab_size: int
+    decoding = "exact"
 
     def log_prob(self, h: Array, words: Array) -> Array:
         """log P(word | h), which sums to 1 over the vocabulary. h [.., H], words [..] -> [..]"""
-        found = self._log_prob(self._rows(h), self._words(h, words, "words"))
-        return like(found, h).reshape(words.shape)
+        rows, flat = self._rows(h), self._words(h, words, "words")
+        if is_inspectable(flat) and bool(((flat < 0) | (flat >= self.vocab_size)).any()):
+            raise ValueError(
+                f"words: ids go from 0 to {self.vocab_size - 1}, got {int(flat.min())} … {int(flat.max())}"
+            )
+        return like(self._log_prob(rows, flat), h).reshape(words.shape)
 
     def topk(self, h: Array, k: int) -> tuple[Array, Array]:
         """The k most probable words, best first. h [.., H] -> words, log_probs [.., k]
 
         Where there are fewer than k, words end in −1 and log_probs in −inf.
         """
-        words, log_probs = self._topk(self._rows(h), as_count(k, "k"))
+        rows, k = self._rows(h), as_count(k, "k")
+        if k == 1 and self.decoding == "paper":
+            words = like(self._best(rows), h)
+            log_probs = self._log_prob(rows, words)
+        else:
+            words, log_probs = self._topk(rows, k)
         shape = (*h.shape[:-1], k)
         return like(words, h).reshape(shape), like(log_probs, h).reshape(shape)
 
@@ -128,7 +141,7 @@ class CodeDistribution(Distribution):
     With K > 1 sets of bits it is a mixture: P(w) = Σ π_k P_k(w). Independent bits can hold one guess; a mixture, K.
 
     Args:
-        code: word ↔ bits; its words are the last of the vocabulary's, numbered from 0
+        code: word ↔ bits, of the words from `first_rare` on, numbered from 0; or a frequency code of all words
         ecc: bits ↔ redundant bits
         vocab_size: V; the code's words are all there are unless given
         first_rare: the first word that bits may spell
@@ -151,20 +164,17 @@ class CodeDistribution(Distribution):
         self.code, self.ecc, self.first_rare, self.decoding = code, ecc, first_rare, decoding
         self.vocab_size = code.vocab_size if vocab_size is None else vocab_size
         self.offset = self.vocab_size - code.vocab_size  # the word whose number in the code is 0
-        spans_all = self.offset == 0 and isinstance(code, FrequencyCode)
-        if self.offset != first_rare and not spans_all:
-            raise ValueError(f"code: expected one of {self.vocab_size - first_rare} words, got {code}")
         skips = first_rare > self.offset
         self.automaton = between(first_rare, self.vocab_size, code.num_bits) if skips else code.automaton
         self._words_allowed: dict[str, Any] = {"size": code.vocab_size, "automaton": self.automaton}  # for the trellis
 
     @abstractmethod
-    def _outputs(self, h: Array) -> tuple[Array, Array]:
+    def outputs(self, h: Array) -> tuple[Array, Array]:
         """Logits of the redundant bits, and log π. h [T, H] -> [T, K, L], [T, K]"""
 
     def _exact_outputs(self, h: Array, fetched: bool = False) -> tuple[Array, Array]:
         """The same in double precision, because scores are large and their differences small; if asked, `fetch_few`."""
-        outputs = self._outputs(h)
+        outputs = self.outputs(h)
         logits, log_weights = fetch_few(*outputs) if fetched else outputs
         return doubled(logits), doubled(log_weights)
 
@@ -201,9 +211,6 @@ class CodeDistribution(Distribution):
         if k > 1:
             logits, log_weights = self._exact_outputs(h, fetched=True)
             return self._topk_of(logits, log_weights, k)
-        if self.decoding == "paper":
-            words = self._best(h)
-            return words[:, None], self._log_prob(h, like(words, h))[:, None]
         words, log_probs = self.best_with_log_prob(h)
         return words[:, None], log_probs[:, None]
 
@@ -284,6 +291,10 @@ class HybridDistribution(Distribution):
         """The first rare word's id, and the place of OTHER in the softmax."""
         return self.bits.first_rare
 
+    @property
+    def decoding(self) -> str:  # type: ignore[override]
+        return self.bits.decoding
+
     @abstractmethod
     def _logits(self, h: Array) -> Array:
         """Of frequent words and OTHER. h [T, H] -> [T, N]"""
@@ -293,9 +304,6 @@ class HybridDistribution(Distribution):
         return frequent + on_rows(self.bits._log_prob, words >= self.first_rare, h, words, self.first_rare)
 
     def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
-        if self.bits.decoding == "paper" and k == 1:
-            words = self._best(h)
-            return words[:, None], self._log_prob(h, like(words, h))[:, None]
         log_probs = log_softmax(self._logits(h))
         frequent, frequent_log_probs = best_of(log_probs[:, : self.first_rare], k)
         rare, rare_log_probs = (like(found, h) for found in self.bits._topk(h, k))
@@ -311,7 +319,7 @@ class HybridDistribution(Distribution):
         if len(rows) == 0:
             return words
         some = h[rows]
-        if self.bits.decoding == "paper":
+        if self.decoding == "paper":
             words[rows] = like(self.bits._best(some), words)
             return words
         rare, log_probs = (like(found, words) for found in self.bits.best_with_log_prob(some))
@@ -342,8 +350,10 @@ def on_rows(function: Any, chosen: Array, h: Array, words: Array, otherwise: int
     if not is_inspectable(h):
         return function(h, words.where(chosen, otherwise)).where(chosen, 0.0)
     if not is_tensor(h):
-        found = chosen.astype(float)
-        found[chosen] = function(h[chosen], words[chosen])
+        found = np.zeros(len(h))
+        rows = np.flatnonzero(chosen)
+        if len(rows):
+            found[rows] = function(h[rows], words[rows])
         return found
     rows = chosen.nonzero()[:, 0]
     values = function(h[rows], words[rows])

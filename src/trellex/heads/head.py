@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from trellex.codes import Code
-from trellex.heads.distribution import Distribution, on_rows
-from trellex.heads.spec import HeadSpec
-
-if TYPE_CHECKING:
-    from trellex.heads.bits import BitLayer
+from trellex.heads.distribution import CodeDistribution, Distribution, on_rows
+from trellex.heads.spec import HeadSpec, size_of
 
 
 @dataclass(frozen=True)
@@ -42,14 +39,12 @@ class Head(Distribution, nn.Module):
     """An output layer over V words.
 
     Args:
+        spec: what it is; `build_head` takes it in any form
         hidden_size: H
-        vocab_size: V; ids are sorted by frequency, as those of `Vocabulary` are
-        ignore_index: targets with this id cost nothing
-        reduction: "none" for a value a token, or "mean" over the tokens that are not ignored, or "sum"
-        label_smoothing: the share of the loss that is the mean over all words instead of the target's alone
+        vocab: V, or a vocabulary with counts; ids are sorted by frequency, as those of `Vocabulary` are
+        embedding: the decoder's word vectors, if the head is built on them
 
     Attributes:
-        spec: what it was built from
         bits: the layer that predicts bits, if there is one
         code: the code of the words, if they have one: a part of the model, like its weights
 
@@ -57,31 +52,14 @@ class Head(Distribution, nn.Module):
         h [.., H], target and words [..]; inside, T rows: h [T, H], target and words [T]
     """
 
-    spec: HeadSpec
-    bits: BitLayer | None
-    code: Code | None
-
-    def __init__(
-        self,
-        hidden_size: int,
-        vocab_size: int,
-        *,
-        ignore_index: int = -100,
-        reduction: str = "none",
-        label_smoothing: float = 0.0,
-    ) -> None:
+    def __init__(self, spec: Any, hidden_size: int, vocab: Any, embedding: nn.Embedding | None = None) -> None:
         nn.Module.__init__(self)
-        self.bits = self.code = None
-        self.hidden_size = hidden_size
-        self.vocab_size = vocab_size
-        self.ignore_index = ignore_index
-        self.reduction = reduction
-        self.label_smoothing = label_smoothing
-
-    @classmethod
-    @abstractmethod
-    def from_spec(cls, spec: Any, hidden_size: int, vocab: Any, embedding: nn.Embedding | None) -> Self:
-        """The layer of a description of its family. vocab: a size, or a vocabulary with counts"""
+        self.spec: HeadSpec = spec
+        self.hidden_size, self.vocab_size = hidden_size, size_of(vocab)
+        self.ignore_index, self.reduction = spec.ignore_index, spec.reduction
+        self.label_smoothing = spec.label_smoothing
+        self.bits: CodeDistribution | None = None
+        self.code: Code | None = None
 
     def loss(self, h: Tensor, target: Tensor) -> Tensor:
         """What training minimises. h [.., H], target [..] -> [..], or a single number after reduction"""
@@ -116,8 +94,3 @@ def linear_cost(layer: nn.Linear, *, is_output: bool = True, is_bits: bool = Fal
 def at_least_single(values: Tensor) -> Tensor:
     """Half precision as float32; float32 and float64 as they are."""
     return values if values.dtype == torch.float64 else values.float()
-
-
-def size_of(vocab: Any) -> int:
-    """V of a vocabulary, or of its size."""
-    return vocab if isinstance(vocab, int) else len(vocab)

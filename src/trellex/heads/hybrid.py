@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,29 +14,16 @@ from trellex.heads.spec import HybridSpec
 
 
 class HybridHead(HybridDistribution, Head):
-    """A softmax over the N − 1 most frequent words and the marker OTHER; behind it, bits: O(H (N + log V)).
+    """A softmax over the N − 1 most frequent words and the marker OTHER; behind it, bits: O(H (N + log V))."""
 
-    Args:
-        bits: the layer that predicts the bits of rare words; its code is either one of the rare words, numbered from 0,
-            or, as in the paper, one of the whole vocabulary
-        softmax_weight, bits_weight: λ_H and λ_B, the weights of the two losses
-        options: see `Head`
-    """
-
+    spec: HybridSpec
     bits: BitLayer
 
-    def __init__(
-        self, bits: BitLayer, *, softmax_weight: float = 1.0, bits_weight: float = 1.0, **options: Any
-    ) -> None:
-        super().__init__(bits.hidden_size, bits.vocab_size, **options)
-        self.softmax = nn.Linear(bits.hidden_size, bits.first_rare + 1)
+    def __init__(self, spec: HybridSpec, hidden_size: int, vocab: Any, embedding: nn.Embedding | None = None) -> None:
+        super().__init__(spec, hidden_size, vocab)
+        bits = BitLayer(spec, hidden_size, vocab)
+        self.softmax = nn.Linear(hidden_size, spec.size)
         self.bits, self.code = bits, bits.code
-        self.softmax_weight, self.bits_weight = softmax_weight, bits_weight
-
-    @classmethod
-    def from_spec(cls, spec: HybridSpec, hidden_size: int, vocab: Any, embedding: nn.Embedding | None) -> Self:
-        weights = {"softmax_weight": spec.softmax_weight, "bits_weight": spec.bits_weight}
-        return cls(BitLayer.from_spec(spec, hidden_size, vocab), **weights, **spec.loss_options())
 
     def _logits(self, h: Tensor) -> Tensor:
         return at_least_single(self.softmax(h))
@@ -48,7 +35,7 @@ class HybridHead(HybridDistribution, Head):
         if self.label_smoothing:
             return self._smoothed(h, log_softmax, softmax_loss, rare, rare_word)
         bits_loss = on_rows(self.bits.loss, rare, h, rare_word, self.first_rare)
-        return self.softmax_weight * softmax_loss + self.bits_weight * bits_loss
+        return self.spec.softmax_weight * softmax_loss + self.spec.bits_weight * bits_loss
 
     def _smoothed(
         self, h: Tensor, log_softmax: Tensor, softmax_loss: Tensor, rare: Tensor, rare_word: Tensor
@@ -60,7 +47,7 @@ class HybridHead(HybridDistribution, Head):
         of_mean = epsilon * rare_share  # how much of the bits' loss goes to the mean over the rare words, in any row
         weight = (1 - epsilon) * rare.to(log_softmax.dtype) + of_mean
         bits_loss = weight * self.bits.loss(h, rare_word, of_mean / weight)
-        return self.softmax_weight * torch.lerp(softmax_loss, mean, epsilon) + self.bits_weight * bits_loss
+        return self.spec.softmax_weight * torch.lerp(softmax_loss, mean, epsilon) + self.spec.bits_weight * bits_loss
 
     def cost(self) -> Cost:
         return linear_cost(self.softmax) + self.bits.cost()

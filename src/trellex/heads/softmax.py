@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from torch import Tensor, nn
 
 from trellex.heads.distribution import SoftmaxDistribution
-from trellex.heads.head import Cost, Head, at_least_single, linear_cost, size_of
-from trellex.heads.spec import SoftmaxSpec
+from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 
 
 class SoftmaxHead(SoftmaxDistribution, Head):
     """Softmax over all V words: what the others are measured against. O(HV) time and memory."""
 
-    def __init__(self, hidden_size: int, vocab_size: int, **options: Any) -> None:
-        super().__init__(hidden_size, vocab_size, **options)
-        self.linear = nn.Linear(hidden_size, vocab_size)
-
-    @classmethod
-    def from_spec(cls, spec: SoftmaxSpec, hidden_size: int, vocab: Any, embedding: nn.Embedding | None) -> Self:
-        return cls(hidden_size, size_of(vocab), **spec.loss_options())
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.linear = nn.Linear(self.hidden_size, self.vocab_size)
 
     def _logits(self, h: Tensor) -> Tensor:
         return at_least_single(self.linear(h))

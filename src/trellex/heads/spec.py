@@ -99,8 +99,12 @@ class HeadSpec(Record):
         """What is not as in the paper, in words; nothing if all is."""
         return ", ".join(self._peculiarities())
 
-    def _peculiarities(self) -> list[str]:
-        return [f"{name} {_plain(value, in_label=True)}" for name, value in self.options().items() if name != "type"]
+    def _peculiarities(self, *as_usual: str) -> list[str]:
+        options = {name: value for name, value in self.options().items() if name not in ("type", *as_usual)}
+        return [
+            _plain(value, in_label=True) if name == "loss" else f"{name} {_plain(value, in_label=True)}"
+            for name, value in options.items()
+        ]
 
     @property
     def label(self) -> str:
@@ -112,10 +116,6 @@ class HeadSpec(Record):
         """A key to sort by: families by size, then the same with error correction; variants follow their method."""
         return self.is_corrected, self.families.index(type(self)), self.size, self.variant
 
-    def loss_options(self) -> dict[str, Any]:
-        """What every head takes."""
-        return {name: getattr(self, name) for name in ("ignore_index", "reduction", "label_smoothing")}
-
 
 AnyHeadSpec = Annotated[HeadSpec, BeforeValidator(HeadSpec.parse)]
 
@@ -126,16 +126,11 @@ class SoftmaxSpec(HeadSpec):
     forms = ("softmax",)
 
 
-class CodeFile(Record):
-    """A code that was saved."""
-
-    file: Path
-
-
-def _as_code(code: Any) -> str | CodeFile | Code:
+def _as_code(code: Any) -> str | Path | Code:
     if isinstance(code, Mapping):
-        return CodeFile.model_validate(code) if "file" in code else code_from_dict(code)
-    if isinstance(code, Code | CodeFile) or code in CODES:
+        is_file = set(code) == {"file"} and isinstance(code["file"], str | Path)
+        return Path(code["file"]) if is_file else code_from_dict(code)
+    if isinstance(code, Code | Path) or code in CODES:
         return code
     raise ValueError(f"expected one of {', '.join(CODES)}, got {code!r}")
 
@@ -183,15 +178,9 @@ class CodeSpec(HeadSpec):
     def loss_name(self) -> str:
         return self.loss or ("squared" if self.mixtures == 1 else "trellis")
 
-    def _peculiarities(self) -> list[str]:
-        options = {name: value for name, value in self.options().items() if name not in ("type", "decoding")}
-        has_the_papers_loss = self.loss in (None, "squared") and "mixtures" not in options
-        if has_the_papers_loss:
-            options.pop("loss", None)
-        found = [
-            str(value) if name == "loss" else f"{name} {_plain(value, in_label=True)}"
-            for name, value in options.items()
-        ]
+    def _peculiarities(self, *as_usual: str) -> list[str]:
+        has_the_papers_loss = self.loss in (None, "squared") and "mixtures" not in self.model_fields_set
+        found = super()._peculiarities("decoding", *(["loss"] if has_the_papers_loss else []))
         is_as_expected = self.decoding == ("paper" if has_the_papers_loss else "exact")
         return found if is_as_expected else [*found, f"{self.decoding} decoding"]
 
@@ -203,12 +192,11 @@ class CodeSpec(HeadSpec):
 
     def build_code(self, vocab: Any) -> Code:
         """The code of a vocabulary, given as its size or with counts: drawn, counted, or read from its file."""
-        if isinstance(self.code, Code):
-            return self.code
-        if isinstance(self.code, CodeFile):
-            return load_code(self.code.file)
+        if isinstance(self.code, Code | Path):
+            code = load_code(self.code) if isinstance(self.code, Path) else self.code
+            return self.check_code(code, size_of(vocab))
         first = self._first_coded()
-        size = (vocab if isinstance(vocab, int) else len(vocab)) - first
+        size = size_of(vocab) - first
         if self.code == "frequency":
             return FrequencyCode(size)
         if self.code == "random":
@@ -220,6 +208,12 @@ class CodeSpec(HeadSpec):
     def _first_coded(self) -> int:
         """The word that has the number 0 in a code that is made for this head."""
         return 0
+
+    def check_code(self, code: Code, vocab_size: int) -> Code:
+        """The same code. Raises ValueError unless it is one of the words that the bits of this head may spell."""
+        if code.vocab_size != vocab_size - self.first_rare:
+            raise ValueError(f"code: expected one of {vocab_size - self.first_rare} words, got {code}")
+        return code
 
 
 class BinarySpec(CodeSpec):
@@ -259,13 +253,22 @@ class HybridSpec(CodeSpec):
         return 0 if (self.numbering or ("paper" if as_paper else "rare")) == "paper" else self.first_rare
 
     def build_code(self, vocab: Any) -> Code:
-        vocab_size = vocab if isinstance(vocab, int) else len(vocab)
-        if not 2 <= self.size < vocab_size:
+        if not 2 <= self.size < size_of(vocab):
             raise ValueError(
-                f"type: N = {self.size} does not fit a vocabulary of {vocab_size} words: "
+                f"type: N = {self.size} does not fit a vocabulary of {size_of(vocab)} words: "
                 "it must be at least 2 and leave at least 2 rare words; choose a smaller N or plain softmax"
             )
         return super().build_code(vocab)
+
+    def check_code(self, code: Code, vocab_size: int) -> Code:
+        """A frequency code may also be one of the whole vocabulary, as in the paper."""
+        spans_all = isinstance(code, FrequencyCode) and code.vocab_size == vocab_size and self.numbering != "rare"
+        return code if spans_all else super().check_code(code, vocab_size)
+
+
+def size_of(vocab: Any) -> int:
+    """V of a vocabulary, or of its size."""
+    return vocab if isinstance(vocab, int) else len(vocab)
 
 
 def _has_form(form: str, name: str) -> bool:
@@ -274,8 +277,8 @@ def _has_form(form: str, name: str) -> bool:
 
 def _plain(value: Any, in_label: bool = False) -> Any:
     """An option as JSON and YAML hold it, or as a label does."""
-    if isinstance(value, CodeFile):
-        return value.file.stem if in_label else {"file": str(value.file)}
+    if isinstance(value, Path):
+        return value.stem if in_label else {"file": str(value)}
     if isinstance(value, Code):
         return value.kind if in_label else value.to_dict()
     return list(value) if isinstance(value, tuple) else value

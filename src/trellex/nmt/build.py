@@ -8,6 +8,7 @@ from torch import nn
 
 from trellex.codes import Code
 from trellex.heads import HeadSpec, build_head
+from trellex.heads.spec import size_of
 from trellex.nmt.lstm.network import LSTMNetwork
 from trellex.nmt.model import TranslationModel
 from trellex.nmt.network import Network
@@ -29,10 +30,10 @@ def build_model(
         code: of a model that was trained, instead of the one that its head would make
     """
     spec = HeadSpec.parse(head)
-    target_size = vocab if isinstance(vocab, int) else len(vocab)
+    target_size = size_of(vocab)
     embedding = nn.Embedding(target_size, settings.embedding_size) if spec.uses_embedding else None
     described = spec if code is None else spec.with_options(code=code)
     layer = build_head(described, hidden_size=settings.hidden_size, vocab=vocab, embedding=embedding)
     layer.spec = spec
-    network = NETWORKS[type(settings)].from_settings(settings, source_size, target_size, embedding)
+    network = NETWORKS[type(settings)](settings, source_size, target_size, embedding)
     return TranslationModel(network, layer)

@@ -20,20 +20,20 @@ class NetworkState(Protocol):
 class Network(nn.Module, ABC):
     """An encoder and a decoder.
 
-    Attributes:
+    Args:
         settings: its sizes
-        embedding: the vectors of target words, which an output layer may share
+        source_size, target_size: vocabulary sizes
+        embedding: the vectors of target words, which an output layer may share; new ones unless given
     """
 
     settings: ModelSettings
     embedding: nn.Embedding
 
-    @classmethod
     @abstractmethod
-    def from_settings(
-        cls, settings: Any, source_size: int, target_size: int, embedding: nn.Embedding | None = None
-    ) -> Self:
-        """A network of these sizes and vocabularies, on these vectors of target words or on new ones."""
+    def __init__(
+        self, settings: Any, source_size: int, target_size: int, embedding: nn.Embedding | None = None
+    ) -> None:
+        super().__init__()
 
     @abstractmethod
     def forward(self, source: Tensor, lengths: Tensor, words: Tensor) -> Tensor:

@@ -64,7 +64,8 @@ class CodeLayer(CodeDistribution):
 
         inputs = spec.hidden_layer or hidden_size
         try:
-            code, ecc = load_code(export.file("code.json")), spec.error_correction()
+            code = spec.check_code(load_code(export.file("code.json")), manifest.vocab_size)
+            ecc = spec.error_correction()
             length = spec.mixtures * ecc.length(code.num_bits)
             return cls(
                 hidden_size,
@@ -87,7 +88,7 @@ class CodeLayer(CodeDistribution):
             if name.startswith("head.bits."):
                 np.save(folder / f"{name.removeprefix('head.')}.npy", value)
 
-    def _outputs(self, h: Floats) -> tuple[Floats, Floats]:
+    def outputs(self, h: Floats) -> tuple[Floats, Floats]:
         inputs = self._inputs(h)
         logits = _apply(self._linear, inputs).reshape(len(h), self.mixtures, self.length)
         if self._weights is None:

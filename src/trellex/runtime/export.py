@@ -10,11 +10,10 @@ from trellex.loaded import LoadedModel
 from trellex.nmt.model import TranslationModel
 from trellex.runtime.folder import RuntimeManifest, new_export
 from trellex.runtime.layers import LAYERS
-from trellex.runtime.lstm_export import save_lstm
+from trellex.runtime.model import NETWORKS
 from trellex.runtime.onnx_graph import Weights
 
 PRECISIONS = ("fp32", "int8")
-NETWORKS = {"lstm": save_lstm}  # by the type of their settings
 
 
 def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str = "int8") -> None:
@@ -44,5 +43,5 @@ def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str =
         loaded.target_vocabulary.save(new / "vocab.target.txt")
         if model.head.code is not None:
             model.head.code.save(new / "code.json")
-        NETWORKS[manifest.model.type](new, manifest, weights)
+        NETWORKS[manifest.model.type].save(new, manifest, weights)
         LAYERS[type(manifest.head)].save(new, manifest, weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,13 +20,14 @@ from trellex.records import Record
 from trellex.text.manifest import TextSettings
 
 MANIFEST = "trellex.json"
+FORMAT: Literal["trellex-runtime"] = "trellex-runtime"
 REMEDY = "export the model again"
 
 
 class RuntimeManifest(Record):
     """The file that makes a folder an exported model."""
 
-    format: Literal["trellex-runtime"] = "trellex-runtime"
+    format: Literal["trellex-runtime"] = FORMAT
     version: Literal[4] = 4
     precision: Literal["fp32", "int8"]
     text: TextSettings
@@ -117,10 +119,10 @@ def _is_ours(folder: Path) -> bool:
     if not names:
         return True
     try:
-        manifest = RuntimeManifest.model_validate_json((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError):
+        manifest = json.loads((folder / MANIFEST).read_bytes())  # of any version
+        return manifest["format"] == FORMAT and names <= {MANIFEST, *manifest["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
         return False
-    return names <= {MANIFEST, *manifest.files}
 
 
 def _sha256(path: Path) -> str:

@@ -13,7 +13,6 @@ from trellex.runtime.folder import Export, RuntimeManifest
 from trellex.runtime.session import Session
 
 FEW = 2  # hidden states up to which one compiled search for the best word is faster than ONNX Runtime
-ANY_K = np.array([1])  # the graph asks for it, though logits do not depend on it
 SMALL = 1 << 18  # weights up to which the softmax is not rounded: then it is cheap, and rounding costs most
 
 
@@ -30,7 +29,7 @@ class HybridLayer(HybridDistribution):
         from trellex.runtime.pruned_argmax import PrunedArgmax, is_supported  # loads numba
 
         self.hidden_size, self.vocab_size, self.bits = bits.hidden_size, bits.vocab_size, bits
-        self.session = session.check(output=self.hidden_size, k=None, logits=len(bias))
+        self.session = session.check(output=self.hidden_size, logits=len(bias))
         self._weight, self._bias = weight, bias
         self._argmax = PrunedArgmax(weight, bias) if is_supported() else None
         self._few = 0 if self._argmax is None else FEW
@@ -54,7 +53,7 @@ class HybridLayer(HybridDistribution):
     def _logits(self, h: Any) -> Any:
         if len(h) <= self._few:
             return h @ self._weight.T + self._bias
-        return self.session.run(["logits"], {"output": h, "k": ANY_K})[0]
+        return self.session.run(["logits"], {"output": h})[0]
 
     def _best_frequent(self, h: Any) -> tuple[Any, Any]:
         if self._argmax is not None and len(h) <= self._few:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.runtime.folder import REMEDY, Export
+from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
 from trellex.runtime.session import Session
 from trellex.runtime.vectors import GateVectors, Vectors
 from trellex.text.batches import pad
@@ -68,6 +69,13 @@ class RuntimeLSTM:
         width = self.decoder.width("words")
         self.target_vectors = kind.load(export, "target.vectors", manifest.vocab_size, width)
         self.hidden_size = size
+
+    @staticmethod
+    def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
+        """Write the files that this reads from the weights of the whole model by name."""
+        from trellex.runtime.lstm_export import save_lstm  # needs the package onnx
+
+        save_lstm(folder, manifest, weights)
 
     def start(self, sources: Sequence[NDArray[Any]]) -> LSTMState:
         """Read source sentences and the first BOS. sources: ids of each -> state of N rows"""

@@ -77,13 +77,8 @@ class GraphBuilder:
             return product if bias is None else self.node("Add", product, self.weight(bias))
         rounded, scale = quantized(weight)
         zeros = self.bytes(np.full(len(scale), ZERO, np.uint8))
-        inputs = [
-            value,
-            self.bytes(rounded.T),
-            self.weight(scale),
-            zeros,
-            *([] if bias is None else [self.weight(bias)]),
-        ]
+        added = () if bias is None else (self.weight(bias),)
+        inputs = value, self.bytes(rounded.T), self.weight(scale), zeros, *added
         return self.node("DynamicQuantizeMatMul", *inputs, domain=MICROSOFT)
 
     def model(self) -> onnx.ModelProto:
@@ -112,10 +107,12 @@ def write_graph(path: Path, manifest: RuntimeManifest, build: Callable[[str], on
         onnx.save_model(build(arithmetic), graph, save_as_external_data=True, location=weights, size_threshold=1024)
 
 
-def write_softmax(path: Path, manifest: RuntimeManifest, weights: Weights, name: str, small: int = 0) -> None:
-    """The logits of a linear layer, called so, and the k best of them with their log-probabilities.
+def write_softmax(
+    path: Path, manifest: RuntimeManifest, weights: Weights, name: str, small: int = 0, finds_best: bool = False
+) -> None:
+    """The logits of a linear layer and, if asked for, the k best of them with their log-probabilities.
 
-    Inputs: output [N, H], k [1]. Outputs: logits [N, W]; words, log_probs [N, k]. Up to so many weights as `small` they
+    Inputs: output [N, H]; k [1]. Outputs: logits [N, W]; words, log_probs [N, k]. Up to so many weights as `small` they
     are not rounded.
     """
     weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
@@ -123,12 +120,13 @@ def write_softmax(path: Path, manifest: RuntimeManifest, weights: Weights, name:
     def build(arithmetic: str) -> onnx.ModelProto:
         builder = GraphBuilder(arithmetic)
         size, width = weight.shape
-        output, k = builder.input("output", ["N", width]), builder.input("k", [1], TensorProto.INT64)
-        logits = builder.linear(output, weight, bias, exact=weight.size <= small)
-        log_sum = builder.node("ReduceLogSumExp", logits, axes=[-1], keepdims=1)
-        best, words = builder.node("TopK", logits, k, outputs=2, axis=-1)
-        builder.output(builder.node("Sub", best, log_sum), "log_probs", ["N", "k"])
-        builder.output(words, "words", ["N", "k"], TensorProto.INT64)
+        logits = builder.linear(builder.input("output", ["N", width]), weight, bias, exact=weight.size <= small)
+        if finds_best:
+            log_sum = builder.node("ReduceLogSumExp", logits, axes=[-1], keepdims=1)
+            k = builder.input("k", [1], TensorProto.INT64)
+            best, words = builder.node("TopK", logits, k, outputs=2, axis=-1)
+            builder.output(builder.node("Sub", best, log_sum), "log_probs", ["N", "k"])
+            builder.output(words, "words", ["N", "k"], TensorProto.INT64)
         builder.output(logits, "logits", ["N", size])
         return builder.model()
 

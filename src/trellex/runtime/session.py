@@ -38,8 +38,6 @@ class Session:
         self._widths = {
             each.name: each.shape[-1] for each in (*self._session.get_inputs(), *self._session.get_outputs())
         }
-        self._options = onnxruntime.RunOptions()
-        self._options.only_execute_path_to_fetches = True
 
     def check(self, **widths: int | None) -> Self:
         """Raises ValueError unless there are inputs or outputs of these names with last dimensions of these sizes."""
@@ -55,9 +53,9 @@ class Session:
         return int(self._widths[name])
 
     def run(self, outputs: Sequence[str], inputs: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
-        """The outputs of these names; nothing else is computed."""
+        """The outputs of these names."""
         try:
-            results: list[NDArray[Any]] = self._session.run(outputs, inputs, self._options)
+            results: list[NDArray[Any]] = self._session.run(outputs, inputs)
         except Exception as error:  # as above
             raise ValueError(f"{self.path}: does not run ({error}); {REMEDY}") from error
         return results

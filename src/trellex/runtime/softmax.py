@@ -14,9 +14,11 @@ from trellex.runtime.session import Session
 
 
 class SoftmaxLayer(SoftmaxDistribution):
-    """Args:
-    session: of the graph
-    hidden_size, vocab_size: H, V
+    """The layer as a graph that finds the best words, too.
+
+    Args:
+        session: of the graph
+        hidden_size, vocab_size: H, V
     """
 
     def __init__(self, session: Session, hidden_size: int, vocab_size: int) -> None:
@@ -32,7 +34,7 @@ class SoftmaxLayer(SoftmaxDistribution):
     def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
         from trellex.runtime.onnx_graph import write_softmax
 
-        write_softmax(folder / "softmax", manifest, weights, "head.linear")
+        write_softmax(folder / "softmax", manifest, weights, "head.linear", finds_best=True)
 
     def _logits(self, h: Any) -> Any:
         return self._run(h, 1, "logits")[0]

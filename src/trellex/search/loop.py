@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,6 +22,8 @@ class Model(Protocol):
     A state is the model's own; `state.select(rows)` keeps these of its rows, in this order, possibly repeated.
     """
 
+    def inference(self) -> AbstractContextManager[None]: ...
+
     def start(self, sources: Sequence[NDArray[Any]]) -> Any: ...
 
     def step(self, state: Any, words: Ints) -> Any: ...
@@ -35,7 +38,7 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class GreedyModel(Model, Protocol):
+class GreedyModel(Protocol):
     """A model that also finds greedy translations by itself, without coming back at every word: say, on a GPU."""
 
     def greedy(self, sources: Sequence[NDArray[Any]], limits: Sequence[int]) -> Sequence[Sequence[int]]:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
 
@@ -74,16 +73,6 @@ class Corpus:
         if name not in self._splits:
             raise ValueError(f"split: this corpus has {', '.join(self._splits)}, not {name!r}")
         return self._splits[name]
-
-    @cached_property
-    def source_tokenizer(self) -> Tokenizer:
-        """The tokeniser that cut the source."""
-        return self.manifest.settings.tokenizer("source")
-
-    @cached_property
-    def target_tokenizer(self) -> Tokenizer:
-        """The tokeniser that cut the target."""
-        return self.manifest.settings.tokenizer("target")
 
 
 def prepare(settings: PrepareSettings, folder: AnyPath, report: Report | None = None) -> Manifest:

@@ -68,7 +68,10 @@ def load_info(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: damaged or cut short; {REMEDY}") from error
     if version != VERSION:
-        raise ValueError(f"{path}: written by another version (format {version}, this one reads {VERSION})")
+        raise ValueError(
+            f"{path}: written by another version (format {version}, this one reads {VERSION}); "
+            "use that version, or train anew"
+        )
     return info
 
 
@@ -83,14 +86,16 @@ def load_tensors(folder: Path, name: str, device: str = "cpu") -> dict[str, Tens
         raise ValueError(f"{path}: damaged or cut short ({error}); {REMEDY}") from error
 
 
-def load_code(folder: Path, spec: HeadSpec) -> Code | None:
-    """The code of a checkpoint whose head is one of codes, otherwise None."""
+def load_code(folder: Path, spec: HeadSpec, vocab_size: int) -> Code | None:
+    """The code of a checkpoint whose head is one of codes, otherwise None. It must be one of so many words."""
     if not isinstance(spec, CodeSpec):
         return None
     try:
-        return codes.load_code(folder / CODE)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{folder / CODE}: missing or damaged ({error}); {REMEDY}") from error
+        code = codes.load_code(folder / CODE)
+        spec.check_code(code, vocab_size)
+    except ValueError as error:
+        raise ValueError(f"{folder / CODE}: missing, damaged or of another model ({error}); {REMEDY}") from error
+    return code
 
 
 def step_folder(run: Path, step: int) -> Path:

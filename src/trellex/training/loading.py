@@ -34,7 +34,7 @@ def load_checkpoint(path: Path, device: str = "cpu", decoding: str | None = None
         raise ValueError(f"{folder}: damaged or incomplete ({error!r}); {checkpoint.REMEDY}") from error
     if decoding is not None:
         spec = spec.with_options(decoding=decoding)
-    model = build_model(settings, spec, len(source), target, checkpoint.load_code(folder, spec))
+    model = build_model(settings, spec, len(source), target, checkpoint.load_code(folder, spec, len(target)))
     checkpoint.load_state(model, checkpoint.load_tensors(folder, "model"), folder)
     model.to(choose_device(device)).eval()
     return LoadedModel(model, text, source, target, spec, step)

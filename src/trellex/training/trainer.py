@@ -52,7 +52,7 @@ class Trainer:
         code = None
         if newest is not None:
             self._check_same_run(newest)
-            code = checkpoint.load_code(newest, recipe.head)
+            code = checkpoint.load_code(newest, recipe.head, len(self.corpus.target_vocabulary))
         torch.manual_seed(self.settings.seed)
         vocabularies = len(self.corpus.source_vocabulary), self.corpus.target_vocabulary
         self.model = build_model(recipe.model, recipe.head, *vocabularies, code).to(self.processes.device)

@@ -59,7 +59,7 @@ def counted(model, pairs):
     with model.inference():
         for source, target in zip(pairs.sources, pairs.targets, strict=True):
             hidden = hidden_states(model, source, target)
-            logits, log_weights = layer._outputs(hidden)
+            logits, log_weights = layer.outputs(hidden)
             best, _ = layer.topk(hidden, 1)
             for place, word in enumerate([*target.tolist(), EOS]):
                 if word < layer.first_rare:

@@ -7,7 +7,6 @@ import torch
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode
 from trellex.heads import HeadSpec, build_head
 from trellex.heads.binary import BinaryHead
-from trellex.heads.bits import BitLayer
 from trellex.heads.hybrid import HybridHead
 from trellex.heads.softmax import SoftmaxHead
 from trellex.text import Vocabulary
@@ -49,7 +48,7 @@ class TestNames:
             assert (head.bits.mixtures, head.bits.weights, head.bits.hidden) == (1, None, None)
             assert head.bits.code == FrequencyCode(50)
             assert head.bits.ecc.generators == ConvolutionalCode().generators == ("1001111", "1101101")
-        assert (head.softmax_weight, head.bits_weight) == (1, 1)
+        assert (head.spec.softmax_weight, head.spec.bits_weight) == (1, 1)
         assert isinstance(build("hybrid-9").bits.ecc, IdentityCode)
 
     def test_the_mapping_is_left_as_it_was(self):
@@ -80,7 +79,7 @@ class TestOptions:
         spec = {"type": "hybrid-9", "loss": "trellis", "decoding": "paper", "softmax_weight": 0.5, "bits_weight": 2}
         head = build(spec)
         assert (head.bits.loss_name, head.bits.decoding) == ("trellis", "paper")
-        assert (head.softmax_weight, head.bits_weight) == (0.5, 2)
+        assert (head.spec.softmax_weight, head.spec.bits_weight) == (0.5, 2)
 
     def test_no_loss_is_the_default(self):
         for name in ("binary", "hybrid-9-ec"):
@@ -259,20 +258,9 @@ class TestErrors:
 
     def test_bits_for_another_number_of_rare_words(self):
         with pytest.raises(ValueError, match="code: expected one of 42 words, got .*41"):
-            BitLayer(4, FrequencyCode(41), IdentityCode(), vocab_size=50, first_rare=8)
-
-
-class TestReadyLayers:
-    def test_are_taken_as_they_are(self):
-        bits = BitLayer(4, FrequencyCode(42), ConvolutionalCode(), loss="trellis", vocab_size=50, first_rare=8)
-        hybrid = HybridHead(bits, softmax_weight=0.5, reduction="sum")
-        assert hybrid.bits is bits
-        assert (hybrid.hidden_size, hybrid.vocab_size, hybrid.softmax.out_features) == (4, 50, 9)
-        assert (hybrid.softmax_weight, hybrid.reduction) == (0.5, "sum")
-        bits = BitLayer(4, FrequencyCode(42), ConvolutionalCode())
-        binary = BinaryHead(bits, label_smoothing=0.1)
-        assert binary.bits is bits
-        assert (binary.hidden_size, binary.vocab_size, binary.label_smoothing) == (4, 42, 0.1)
+            build({"type": "hybrid-9", "code": FrequencyCode(41)})
+        with pytest.raises(ValueError, match="code: expected one of 42 words, got .*50"):
+            build({"type": "hybrid-9", "code": FrequencyCode(50), "numbering": "rare"})
 
 
 class TestShapes:
@@ -293,6 +281,12 @@ class TestShapes:
             head.loss(h, torch.zeros(3, 2, dtype=torch.long))
         with pytest.raises(ValueError, match=r"h: the last dimension must be 4, got shape \(2, 3, 5\)"):
             head.log_prob(torch.randn(2, 3, 5), torch.zeros(2, 3, dtype=torch.long))
+
+    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec"])
+    @pytest.mark.parametrize("word", [-100, -1, 50])
+    def test_words_that_do_not_exist_have_no_probability(self, spec, word):
+        with pytest.raises(ValueError, match=f"words: ids go from 0 to 49, got {word}"):
+            build(spec).log_prob(torch.randn(1, 4), torch.tensor([word]))
 
     @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec"])
     def test_odd_arguments_are_refused_alike(self, spec):

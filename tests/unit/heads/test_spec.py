@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode
-from trellex.heads.spec import AnyHeadSpec, BinarySpec, CodeFile, HeadSpec, HybridSpec, SoftmaxSpec
+from trellex.heads.spec import AnyHeadSpec, BinarySpec, HeadSpec, HybridSpec, SoftmaxSpec
 from trellex.records import Record
 from trellex.text import Vocabulary
 
@@ -225,8 +225,8 @@ class TestCode:
     def test_a_file_is_read_when_it_is_built(self, tmp_path):
         code = RandomCode(50, 3)
         spec = parse({"type": "binary", "code": {"file": tmp_path / "code.json"}})
-        assert spec.code == CodeFile(file=tmp_path / "code.json")
-        with pytest.raises(FileNotFoundError):
+        assert spec.code == tmp_path / "code.json"
+        with pytest.raises(ValueError, match="code.json: not a saved code: No such file"):
             spec.build_code(50)
         code.save(tmp_path / "code.json")
         assert spec.build_code(50) == code
@@ -240,6 +240,15 @@ class TestCode:
         assert given == inline
         assert given.model_dump() == {"type": "binary", "code": code.to_dict()}
         assert parse(json.loads(given.model_dump_json())) == given
+
+    @pytest.mark.parametrize(
+        ("spec", "code"),
+        [("hybrid-9", FrequencyCode(12)), ("hybrid-9-ec", RandomCode(21)), ("binary-ec", FrequencyCode(20))],
+    )
+    def test_one_of_another_number_of_words_is_refused(self, spec, code):
+        words = 13 if spec.startswith("hybrid") else 21
+        with pytest.raises(ValueError, match=f"code: expected one of {words} words, got .*={code.vocab_size}"):
+            parse({"type": spec, "code": code}).build_code(21)
 
     def test_by_name_it_is_made_for_the_vocabulary(self):
         words = Vocabulary.from_counts({f"w{rank}": 500 // rank for rank in range(1, 48)})
@@ -281,7 +290,7 @@ class TestMistakes:
             ({"code": "brown"}, "^code: expected one of frequency, random, huffman, got 'brown'"),
             ({"code": 5}, "^code: expected one of frequency, random, huffman, got 5"),
             ({"code": {"fil": "x"}}, "^code: expected a JSON object with a type among"),
-            ({"code": {"file": 5}}, "^code.file: "),
+            ({"code": {"file": 5}}, "^code: "),
             ({"code": {"type": "frequency"}}, "^code: the key 'vocab_size' is missing"),
             ({"code": {"type": "permuted", "numbers": [0, 0]}}, "^code: numbers: expected each of 0 … 1 exactly once"),
             ({"generators": "101"}, "^generators: "),

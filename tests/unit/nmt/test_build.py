@@ -8,7 +8,7 @@ from trellex.codes import HuffmanCode, PermutedCode, RandomCode
 from trellex.heads import HeadSpec, build_head
 from trellex.heads.build import HEADS
 from trellex.heads.distribution import SoftmaxDistribution
-from trellex.heads.head import Head, linear_cost, size_of
+from trellex.heads.head import Head, linear_cost
 from trellex.nmt.build import build_model
 from trellex.nmt.lstm.network import LSTMNetwork
 from trellex.nmt.settings import ModelSettings
@@ -20,15 +20,11 @@ SETTINGS = ModelSettings(embedding_size=6, hidden_size=6)
 class TiedHead(SoftmaxDistribution, Head):
     """A score for every word, from its vector."""
 
-    def __init__(self, hidden_size, embedding, **options):
-        super().__init__(hidden_size, embedding.num_embeddings, **options)
+    def __init__(self, spec, hidden_size, vocab, embedding):
+        super().__init__(spec, hidden_size, vocab)
+        assert self.vocab_size == embedding.num_embeddings
         self.linear = nn.Linear(hidden_size, embedding.num_embeddings)
         self.linear.weight = embedding.weight
-
-    @classmethod
-    def from_spec(cls, spec, hidden_size, vocab, embedding):
-        assert size_of(vocab) == embedding.num_embeddings
-        return cls(hidden_size, embedding, **spec.loss_options())
 
     def _logits(self, h):
         return self.linear(h)

@@ -154,7 +154,7 @@ class TestInference:
 @pytest.mark.parametrize("option", [{"reduction": "mean"}, {"ignore_index": 0}])
 def test_a_head_that_would_not_give_a_loss_a_word_is_refused(option):
     head = build_head({"type": "binary", **option}, hidden_size=4, vocab=TARGET_SIZE)
-    network = LSTMNetwork.from_settings(ModelSettings(hidden_size=4), SOURCE_SIZE, TARGET_SIZE)
+    network = LSTMNetwork(ModelSettings(hidden_size=4), SOURCE_SIZE, TARGET_SIZE)
     with pytest.raises(ValueError, match="head: a translation model needs .*; leave both out"):
         TranslationModel(network, head)
 

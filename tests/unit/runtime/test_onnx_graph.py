@@ -19,8 +19,9 @@ def manifest(precision):
     return RuntimeManifest(precision=precision, text=TEXT, model=ModelSettings(), head=head, vocab_size=9)
 
 
-def run(path, outputs, h, k=1):
-    return onnxruntime.InferenceSession(path).run(outputs, {"output": h, "k": np.array([k])})
+def run(path, outputs, h, **inputs):
+    inputs = {name: np.array([value]) for name, value in inputs.items()}
+    return onnxruntime.InferenceSession(path).run(outputs, {"output": h, **inputs})
 
 
 def random_layer(words, size=64):
@@ -42,7 +43,7 @@ class TestSoftmax:
 
     def test_single_precision_has_one_variant(self, tmp_path):
         weights, h = random_layer(50)
-        write_softmax(tmp_path / "softmax", manifest("fp32"), weights, "layer")
+        write_softmax(tmp_path / "softmax", manifest("fp32"), weights, "layer", finds_best=True)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["softmax.onnx", "softmax.weights"]
         logits = h.astype(float) @ weights["layer.weight"].T + weights["layer.bias"]
         log_probs = logits - np.logaddexp.reduce(logits, -1)[:, None]

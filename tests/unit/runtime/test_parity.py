@@ -173,7 +173,7 @@ def tempered(ours, state, temperature):
     log_probs = head.log_prob(rows, words).double() / temperature
     bits = head.bits
     if bits is not None and bits.mixtures > 1:
-        logits, log_weights = (values.double() for values in bits._outputs(rows))
+        logits, log_weights = (values.double() for values in bits.outputs(rows))
         scores = (logits * bits.redundant_bits(words.clamp(min=bits.first_rare))[:, None]).sum(-1)
         mixed = ((scores - bits.log_partition(logits) + log_weights) / temperature).logsumexp(-1)
         if bits.first_rare:

@@ -145,8 +145,8 @@ class TestPrepare:
         corpus = Corpus.open(folder)
         assert corpus.source_vocabulary.words[3:] == ["a"]
         assert corpus.target_vocabulary.words[3:] == ["c", "a"]
-        assert corpus.target_tokenizer.tokenize("A B") == ["a", "b"]
-        assert corpus.source_tokenizer.tokenize("A B") == ["A", "B"]
+        assert corpus.manifest.settings.tokenizer("target").tokenize("A B") == ["a", "b"]
+        assert corpus.manifest.settings.tokenizer("source").tokenize("A B") == ["A", "B"]
 
     @pytest.mark.parametrize("suffix", [".gz", ".xz"])
     def test_compressed_inputs(self, build, folder, tmp_path, suffix):
@@ -162,7 +162,7 @@ class TestPrepare:
         corpus = Corpus.open(folder)
         dev = corpus.split("dev")
         for place, (_, line) in enumerate(pairs):
-            tokens = corpus.target_tokenizer.tokenize(line)
+            tokens = corpus.manifest.settings.tokenizer("target").tokenize(line)
             assert dev.target_tokens[place] == tokens
             assert corpus.target_vocabulary.tokens(dev.target(place)) == tokens
 

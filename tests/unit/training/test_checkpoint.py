@@ -113,17 +113,17 @@ class TestCode:
 
     @pytest.mark.parametrize("code", [FrequencyCode(9), RandomCode(9, 3), HuffmanCode([5, 3, 1])], ids=repr)
     def test_round_trip(self, save_code, code):
-        assert load_code(save_code(code), HeadSpec.parse("binary-ec")) == code
+        assert load_code(save_code(code), HeadSpec.parse("binary-ec"), code.vocab_size) == code
 
     def test_a_softmax_has_none(self, save_code):
         folder = save_code(None)
         assert not (folder / "code.json").exists()
-        assert load_code(folder, HeadSpec.parse("softmax")) is None
+        assert load_code(folder, HeadSpec.parse("softmax"), 9) is None
 
     def test_missing(self, save_code):
         folder = save_code(None)
-        with pytest.raises(ValueError, match=f"{folder / 'code.json'}: missing or damaged .*; use another checkpoint"):
-            load_code(folder, HeadSpec.parse("hybrid-9-ec"))
+        with pytest.raises(ValueError, match=f"{folder / 'code.json'}: missing, damaged or .*; use another checkpoint"):
+            load_code(folder, HeadSpec.parse("hybrid-9-ec"), 40)
 
     @pytest.mark.parametrize(
         "content", [b"", b"{", b"[]", b"{}", b"\xff", b'{"type": "morse"}', b'{"type": "frequency", "vocab_size": "x"}']
@@ -131,8 +131,13 @@ class TestCode:
     def test_damaged(self, save_code, content):
         folder = save_code(FrequencyCode(9))
         (folder / "code.json").write_bytes(content)
-        with pytest.raises(ValueError, match=f"{folder / 'code.json'}: missing or damaged .*; use another checkpoint"):
-            load_code(folder, HeadSpec.parse("binary"))
+        with pytest.raises(ValueError, match=f"{folder / 'code.json'}: missing, damaged or .*; use another checkpoint"):
+            load_code(folder, HeadSpec.parse("binary"), 9)
+
+    def test_of_another_number_of_words(self, save_code):
+        folder = save_code(RandomCode(9, 3))
+        with pytest.raises(ValueError, match=f"{folder / 'code.json'}: .*expected one of 32 words, .*; use another"):
+            load_code(folder, HeadSpec.parse("hybrid-9-ec"), 40)
 
     def test_full_disk_leaves_no_trace(self, save_code, tmp_path, monkeypatch):
         monkeypatch.setattr("trellex.codes.code.atomic_writer", full_disk)

@@ -73,9 +73,12 @@ class TestCode:
         run, folder = copied
         settings = recipe(RANDOM, output=run, dropout=0.3, max_steps=3, validate_every=2, save_every=1000)
         again = trainer(settings)
-        assert again.model.head.code == checkpoint.load_code(folder, settings.head)
+        assert again.model.head.code == checkpoint.load_code(folder, settings.head, again.model.head.vocab_size)
         again.run()
-        assert checkpoint.load_code(checkpoint.newest_checkpoint(run), settings.head) == again.model.head.code
+        assert (
+            checkpoint.load_code(checkpoint.newest_checkpoint(run), settings.head, again.model.head.vocab_size)
+            == again.model.head.code
+        )
 
     def test_another_code_in_the_file_is_that_of_the_model(self, copied):
         run, folder = copied
@@ -97,7 +100,7 @@ class TestCode:
             else:
                 (folder / "code.json").write_bytes(content)
             for load in (load_checkpoint, trellex.load):
-                with pytest.raises(ValueError, match=f"{folder / 'code.json'}: missing or damaged"):
+                with pytest.raises(ValueError, match=f"{folder / 'code.json'}: missing, damaged"):
                     load(run)
 
     @pytest.mark.parametrize(

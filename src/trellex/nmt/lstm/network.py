@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import torch
 from torch import Tensor, nn
 
@@ -18,18 +16,15 @@ class LSTMNetwork(Network):
 
     settings: LSTMSettings
 
-    def __init__(self, settings: LSTMSettings, encoder: Encoder, decoder: Decoder) -> None:
-        super().__init__()
-        self.settings, self.encoder, self.decoder = settings, encoder, decoder
-
-    @classmethod
-    def from_settings(
-        cls, settings: LSTMSettings, source_size: int, target_size: int, embedding: nn.Embedding | None = None
-    ) -> Self:
+    def __init__(
+        self, settings: LSTMSettings, source_size: int, target_size: int, embedding: nn.Embedding | None = None
+    ) -> None:
+        super().__init__(settings, source_size, target_size)
+        self.settings = settings
         size, dropout = settings.hidden_size, settings.dropout
-        encoder = Encoder(source_size, settings.embedding_size, size, dropout)
+        self.encoder = Encoder(source_size, settings.embedding_size, size, dropout)
         embedding = embedding or nn.Embedding(target_size, settings.embedding_size)
-        return cls(settings, encoder, Decoder(embedding, size, 2 * size, dropout, settings.input_feeding))
+        self.decoder = Decoder(embedding, size, 2 * size, dropout, settings.input_feeding)
 
     @property
     def embedding(self) -> nn.Embedding:  # type: ignore[override]

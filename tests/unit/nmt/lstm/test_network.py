@@ -147,6 +147,6 @@ class TestEmbedding:
     def test_that_is_given_is_taken(self):
         embedding = torch.nn.Embedding(TARGET_SIZE, 6)
         settings = ModelSettings(embedding_size=6, hidden_size=4)
-        network = LSTMNetwork.from_settings(settings, SOURCE_SIZE, TARGET_SIZE, embedding)
+        network = LSTMNetwork(settings, SOURCE_SIZE, TARGET_SIZE, embedding)
         assert network.embedding is embedding
         assert network.settings is settings

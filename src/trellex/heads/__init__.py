@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 from trellex.heads.spec import HeadSpec
 
 if TYPE_CHECKING:
+    from trellex.heads.binary import BinaryHead
     from trellex.heads.build import build_head
     from trellex.heads.head import Cost, Head
+    from trellex.heads.hybrid import HybridHead
+    from trellex.heads.softmax import SoftmaxHead
 
-__all__ = ["Cost", "Head", "HeadSpec", "build_head"]
+__all__ = ["BinaryHead", "Cost", "Head", "HeadSpec", "HybridHead", "SoftmaxHead", "build_head"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,4 +24,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from trellex.heads import build, head
 
-    return getattr(build if name == "build_head" else head, name)
+    return getattr(build, name, None) or getattr(head, name)

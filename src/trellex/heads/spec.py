@@ -281,4 +281,6 @@ def _plain(value: Any, in_label: bool = False) -> Any:
         return value.stem if in_label else {"file": str(value)}
     if isinstance(value, Code):
         return value.kind if in_label else value.to_dict()
+    if isinstance(value, float) and in_label:
+        return f"{value:g}"
     return list(value) if isinstance(value, tuple) else value

@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from trellex.evaluation.result import slug
+from trellex.heads.spec import HybridSpec
 from trellex.report.annotations import Point, annotate_points
 from trellex.report.bands import Bands, bleu_by_rarest_word, word_f1
 from trellex.report.blocks import Picture
@@ -92,7 +93,8 @@ def curves(direction: Direction, styles: Styles) -> Figure:
 
 def hybrid_sizes(direction: Direction, styles: Styles) -> Figure | None:
     """BLEU against the number N of words in a hybrid's softmax, between softmax and binary codes alone."""
-    hybrids = {name: each for name, each in direction.methods.items() if each.head.size and not each.head.variant}
+    methods = direction.methods.items()
+    hybrids = {name: each for name, each in methods if isinstance(each.head, HybridSpec) and not each.head.variant}
     sizes = sorted({method.head.size for method in hybrids.values()})
     if len(sizes) < 2:
         return None

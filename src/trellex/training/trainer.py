@@ -250,7 +250,7 @@ class Trainer:
 
     def _check_same_run(self, newest: Path) -> None:
         """Raises ValueError if a checkpoint is of another training than this one."""
-        before = Recipe.checked(checkpoint.load_info(newest)["recipe"], newest).identity()
+        before = Recipe.checked(checkpoint.load_info(newest).get("recipe"), newest / "checkpoint.json").identity()
         for part, value in self.recipe.identity().items():
             if before[part] != value:
                 raise ValueError(

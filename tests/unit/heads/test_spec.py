@@ -171,7 +171,7 @@ class TestLabel:
 
     @pytest.mark.parametrize("loss", [{}, *({"loss": loss} for loss in ("squared", "cross_entropy", "trellis"))])
     @pytest.mark.parametrize("decoding", [{}, {"decoding": "paper"}, {"decoding": "exact"}])
-    @pytest.mark.parametrize("more", [{}, {"hidden_layer": 7}, {"bits_weight": 2.0}, {"numbering": "rare"}])
+    @pytest.mark.parametrize("more", [{}, {"hidden_layer": 7}, {"bits_weight": 2.5}, {"numbering": "rare"}])
     @pytest.mark.parametrize("name", ["hybrid-9", "hybrid-512-ec"])
     def test_by_the_rules(self, name, loss, decoding, more):
         spec = {"type": name, **loss, **decoding, **more}

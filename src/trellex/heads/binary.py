@@ -22,7 +22,7 @@ class BinaryHead(CodeDistribution, Head):
     def __init__(self, spec: BinarySpec, hidden_size: int, vocab: Any, embedding: nn.Embedding | None = None) -> None:
         Head.__init__(self, spec, hidden_size, vocab)
         self.bits = BitLayer(spec, hidden_size, vocab)
-        CodeDistribution.__init__(self, self.bits.code, self.bits.ecc, decoding=spec.decoding)
+        CodeDistribution.__init__(self, spec, self.bits.code, self.vocab_size)
 
     def outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
         return self.bits.outputs(h)

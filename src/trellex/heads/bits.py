@@ -30,10 +30,7 @@ class BitLayer(CodeDistribution, nn.Module):
 
     def __init__(self, spec: CodeSpec, hidden_size: int, vocab: Any) -> None:
         nn.Module.__init__(self)
-        words = {"vocab_size": size_of(vocab), "first_rare": spec.first_rare}
-        CodeDistribution.__init__(
-            self, spec.build_code(vocab), spec.error_correction(), decoding=spec.decoding, **words
-        )
+        CodeDistribution.__init__(self, spec, spec.build_code(vocab), size_of(vocab))
         self.hidden_size, self.loss_name, self.mixtures = hidden_size, spec.loss_name, spec.mixtures
         self.hidden = None if spec.hidden_layer is None else nn.Linear(hidden_size, spec.hidden_layer)
         inputs = spec.hidden_layer or hidden_size

@@ -30,7 +30,8 @@ from trellex.arrays import (
     sigmoid,
 )
 from trellex.codes import Code
-from trellex.trellis import ConvolutionalCode, between
+from trellex.heads.spec import CodeSpec
+from trellex.trellis import between
 
 UNK = 0
 
@@ -141,31 +142,21 @@ class CodeDistribution(Distribution):
     With K > 1 sets of bits it is a mixture: P(w) = Σ π_k P_k(w). Independent bits can hold one guess; a mixture, K.
 
     Args:
-        code: word ↔ bits, of the words from `first_rare` on, numbered from 0; or a frequency code of all words
-        ecc: bits ↔ redundant bits
-        vocab_size: V; the code's words are all there are unless given
-        first_rare: the first word that bits may spell
-        decoding: how the best word is chosen: "exact", the most probable; or "paper", the best of all bit arrays, and
-            UNK if it belongs to no word
+        spec: the error-correcting code, which words bits may spell, and how the best is chosen: "exact", the most
+            probable; or "paper", the best of all bit arrays, and UNK if it belongs to no word
+        code: word ↔ bits, of those words alone, numbered from 0; or a frequency code of the whole vocabulary
+        vocab_size: V
 
     Shape:
         logits [T, K, L] of redundant bits; log π [T, K]
     """
 
-    def __init__(
-        self,
-        code: Code,
-        ecc: ConvolutionalCode,
-        *,
-        vocab_size: int | None = None,
-        first_rare: int = 0,
-        decoding: str = "exact",
-    ) -> None:
-        self.code, self.ecc, self.first_rare, self.decoding = code, ecc, first_rare, decoding
-        self.vocab_size = code.vocab_size if vocab_size is None else vocab_size
-        self.offset = self.vocab_size - code.vocab_size  # the word whose number in the code is 0
-        skips = first_rare > self.offset
-        self.automaton = between(first_rare, self.vocab_size, code.num_bits) if skips else code.automaton
+    def __init__(self, spec: CodeSpec, code: Code, vocab_size: int) -> None:
+        self.code, self.ecc, self.vocab_size = code, spec.error_correction(), vocab_size
+        self.first_rare, self.decoding = spec.first_rare, spec.decoding
+        self.offset = vocab_size - code.vocab_size  # the word whose number in the code is 0
+        skips = self.first_rare > self.offset
+        self.automaton = between(self.first_rare, vocab_size, code.num_bits) if skips else code.automaton
         self._words_allowed: dict[str, Any] = {"size": code.vocab_size, "automaton": self.automaton}  # for the trellis
 
     @abstractmethod

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.arrays import log_softmax
-from trellex.codes import FrequencyCode, load_code
+from trellex.codes import Code, FrequencyCode, load_code
 from trellex.heads.distribution import CodeDistribution
 from trellex.heads.spec import CodeSpec
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
@@ -29,17 +29,24 @@ class CodeLayer(CodeDistribution):
     """The layer of the bits.
 
     Args:
+        spec, code, vocab_size: see `CodeDistribution`
         hidden_size: H
         linear: to the logits of all parts' redundant bits
         hidden: the layer before, with rectified linear units, if there is one
         weights: to the weights of the parts, if there are several
-        others: of `CodeDistribution`
     """
 
     def __init__(
-        self, hidden_size: int, linear: Linear, hidden: Linear | None, weights: Linear | None, *others: Any, **more: Any
+        self,
+        spec: CodeSpec,
+        code: Code,
+        vocab_size: int,
+        hidden_size: int,
+        linear: Linear,
+        hidden: Linear | None = None,
+        weights: Linear | None = None,
     ) -> None:
-        super().__init__(*others, **more)
+        super().__init__(spec, code, vocab_size)
         from trellex.trellis import host, kernels  # they load numba, which a softmax does not need
 
         self.hidden_size, self._linear, self._hidden, self._weights = hidden_size, linear, hidden, weights
@@ -65,18 +72,15 @@ class CodeLayer(CodeDistribution):
         inputs = spec.hidden_layer or hidden_size
         try:
             code = spec.check_code(load_code(export.file("code.json")), manifest.vocab_size)
-            ecc = spec.error_correction()
-            length = spec.mixtures * ecc.length(code.num_bits)
+            length = spec.mixtures * spec.error_correction().length(code.num_bits)
             return cls(
+                spec,
+                code,
+                manifest.vocab_size,
                 hidden_size,
                 linear("linear", inputs, length),
                 linear("hidden", hidden_size, inputs) if spec.hidden_layer else None,
                 linear("weights", inputs, spec.mixtures) if spec.mixtures > 1 else None,
-                code,
-                ecc,
-                vocab_size=manifest.vocab_size,
-                first_rare=spec.first_rare,
-                decoding=spec.decoding,
             )
         except ValueError as error:
             problem = str(error).removesuffix(f"; {REMEDY}")

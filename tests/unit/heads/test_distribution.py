@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 
 from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
+from trellex.heads import HeadSpec
 from trellex.heads.distribution import UNK, CodeDistribution, HybridDistribution, SoftmaxDistribution
 from trellex.trellis import ConvolutionalCode, IdentityCode
 
@@ -28,11 +29,18 @@ CODES = {
 KINDS = pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor], ids=["numpy", "torch"])
 
 
+def spec_of(ecc, first_rare=0, **options):
+    """The description of a head with this error-correcting code, whose bits spell the words from `first_rare` on."""
+    kind = f"hybrid-{first_rare + 1}" if first_rare else "binary"
+    redundancy = {} if ecc.memory == 0 else {"generators": ecc.generators}
+    return HeadSpec.parse({"type": f"{kind}-ec" if redundancy else kind, **redundancy, **options})
+
+
 class GivenBits(CodeDistribution):
     """The hidden state ends with the logits and log π themselves."""
 
-    def __init__(self, code, ecc, mixtures=1, before=0, **options):
-        super().__init__(code, ecc, **options)
+    def __init__(self, code, ecc, mixtures=1, before=0, vocab_size=None, **options):
+        super().__init__(spec_of(ecc, **options), code, vocab_size or code.vocab_size)
         self.mixtures, self.before = mixtures, before
         self.hidden_size = before + mixtures * (self.length + 1)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
+from trellex.heads import HeadSpec
 from trellex.runtime.code import FEW, CodeLayer
 from trellex.trellis import ConvolutionalCode, IdentityCode
 
@@ -25,10 +26,18 @@ KINDS = {
 }
 
 
-def identity(code, ecc, **options):
+def spec_of(ecc, first_rare=0, **options):
+    """The description of a head with this error-correcting code, whose bits spell the words from `first_rare` on."""
+    kind = f"hybrid-{first_rare + 1}" if first_rare else "binary"
+    redundancy = {} if ecc.memory == 0 else {"generators": ecc.generators}
+    return HeadSpec.parse({"type": f"{kind}-ec" if redundancy else kind, **redundancy, **options})
+
+
+def identity(code, ecc, vocab_size=None, **options):
     """A layer whose hidden states are the logits."""
     length = ecc.length(code.num_bits)
-    return CodeLayer(length, (np.eye(length), np.zeros(length)), None, None, code, ecc, **options)
+    words = vocab_size or code.vocab_size
+    return CodeLayer(spec_of(ecc, **options), code, words, length, (np.eye(length), np.zeros(length)))
 
 
 def scores_of(layer, words, logits):
@@ -104,7 +113,7 @@ def test_layers_are_multiplied(code, size):
     weight, bias, h = random.normal(size=(length, 48)), random.normal(size=length), random.normal(size=(9, 48))
     for kind in (np.float32, np.float64):
         linear = weight.astype(kind), bias.astype(kind)
-        layer = CodeLayer(48, linear, None, None, FrequencyCode(size), CODES[code])
+        layer = CodeLayer(spec_of(CODES[code]), FrequencyCode(size), size, 48, linear)
         expected = scores_of(layer, np.arange(size), h @ weight.T + bias).argmax(-1)
         for read in (without_log_prob(layer), layer.best_with_log_prob):
             for found, _ in in_groups(read, h.astype(kind)):
@@ -121,7 +130,7 @@ def test_a_hidden_layer_and_parts_by_hand(mixtures):
         for shape in ((7, 5), (mixtures * length, 7), (mixtures, 7))
     )
     h = random.normal(size=(4, 5)).astype(np.float32)
-    layer = CodeLayer(5, linear, hidden, weights if mixtures > 1 else None, code, ecc)
+    layer = CodeLayer(spec_of(ecc), code, 50, 5, linear, hidden, weights if mixtures > 1 else None)
     inputs = np.maximum(h @ hidden[0].T + hidden[1], 0)
     expected = (inputs @ linear[0].T + linear[1]).reshape(4, mixtures, length)
     scores = expected @ layer.redundant_bits(np.arange(50)).T

@@ -346,6 +346,12 @@ class TestExport:
         Export.open(folder).verify()
         assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
+    def test_replaces_one_of_an_older_format(self, loaded, folder):
+        change(folder, lambda data: (data.update(version=3, input_feeding=False), data.pop("model")))
+        assert_refused(folder, folder / MANIFEST)
+        export(loaded, folder, "fp32")
+        Export.open(folder).verify()
+
     def test_is_the_same_each_time(self, loaded, tmp_path):
         for name in ("one", "two"):
             export(loaded, tmp_path / name)

@@ -12,6 +12,8 @@ from trellex.heads.spec import AnyHeadSpec, HeadSpec
 from trellex.nmt.settings import ModelSettings
 from trellex.records import Record
 
+PACKAGED = Path(__file__).parent.parent / "recipes"  # those that are installed with Trellex
+
 
 class TrainingSettings(Record):
     """How to train. The defaults are the paper's, as far as it tells."""
@@ -79,11 +81,16 @@ def load_recipe(
 
 
 def read_yaml(path: Path, kind: str) -> dict[str, Any]:
-    """The keys and values of a file. kind: what it is, such as recipe"""
-    if not path.is_file():
+    """The keys and values of a file. kind: what it is, such as recipe
+
+    Where there is no file recipes/NAME, the one of that name that is installed with Trellex is read.
+    """
+    packaged = PACKAGED.joinpath(*path.parts[1:])
+    file = packaged if path.parts[:1] == ("recipes",) and not path.exists() else path
+    if not file.is_file():
         raise FileNotFoundError(f"{path}: there is no such {kind}")
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(data, dict):

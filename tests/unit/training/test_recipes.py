@@ -18,3 +18,13 @@ def test_shipped_recipes(path):
     keys = {line.split(":")[0].strip() for line in lines}
     sections = (Recipe, Recipe.model_fields["model"].annotation, Recipe.model_fields["training"].annotation)
     assert keys == {key for section in sections for key in section.model_fields}
+
+
+def test_they_are_found_by_name_where_there_are_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert load_recipe(Path("recipes/phrasebook.yaml")) == load_recipe(RECIPES[0].with_name("phrasebook.yaml"))
+    with pytest.raises(FileNotFoundError, match=r"^recipes/unknown\.yaml: there is no such recipe"):
+        load_recipe(Path("recipes/unknown.yaml"))
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "phrasebook.yaml").write_text("data: mine\noutput: run\n", encoding="utf-8")
+    assert load_recipe(Path("recipes/phrasebook.yaml")).data == Path("mine")

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import Parameter
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel, ValidationError
@@ -21,6 +22,8 @@ from rich.table import Table
 from trellex.records import problems
 
 Command = TypeVar("Command", bound=Callable[..., None])
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 stderr = Console(stderr=True)
 
@@ -96,3 +99,25 @@ def with_options_of(settings: type[BaseModel]) -> Callable[[Command], Command]:
 def _option(field: FieldInfo) -> Any:
     text = field.description or ""
     return typer.Option(... if field.is_required() else field.default, help=f"{text[:1].upper()}{text[1:]}.")
+
+
+def examples(*commands: str) -> Callable[[Command], Command]:
+    """Give a command examples, which stand at the end of its help."""
+
+    def add_examples(command: Command) -> Command:
+        command.examples = commands  # type: ignore[attr-defined]
+        return command
+
+    return add_examples
+
+
+def examples_of(command: Callable[..., None]) -> str:
+    return "\n\n".join(f"Example: {example}" for example in getattr(command, "examples", ()))
+
+
+def check_readable(path: Path) -> None:
+    """Raises OSError that names what is wrong if a file cannot be read."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder; give the name of a file")
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")

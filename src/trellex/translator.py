@@ -37,6 +37,15 @@ class Translation(NamedTuple):
     log_probs: list[float]
     score: float
 
+    def scores(self) -> dict[str, Any]:
+        """What JSON tells of it: log-probabilities of its tokens, the end of the sentence among them."""
+        ended = len(self.log_probs) > len(self.tokens)
+        return {
+            "log_prob": round(sum(self.log_probs), 6),
+            "tokens": self.tokens + ["</s>"] * ended,
+            "log_probs": [round(log_prob, 6) for log_prob in self.log_probs],
+        }
+
 
 class Translator:
     """A model with its tokenisers and vocabularies.

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shlex
+from importlib.metadata import version
 
 import pytest
 import typer
@@ -397,3 +398,15 @@ class TestInfo:
         assert told["output parameters"] == (32 + 1) * (64 + bits)
         assert told["all parameters"] > told["output parameters"]
         assert "hybrid-64-ec" in trellex("info", trained.run).stdout
+
+
+def test_the_version_is_told_by_the_command_and_the_module(trellex, process):
+    expected = f"trellex {version('trellex')}\n"
+    assert trellex("--version").stdout == expected
+    assert process("--version", module="trellex").stdout == expected
+
+
+def test_shells_can_complete(process):
+    script = process("--show-completion", "bash", module="trellex")
+    assert script.exit_code == 0, script.stderr
+    assert "_TRELLEX_COMPLETE" in script.stdout

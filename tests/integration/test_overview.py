@@ -12,7 +12,7 @@ STEPS = re.findall(r"^\d+\. `([\w.]+)`", PAGE, re.MULTILINE)
 
 
 def names_on_the_stack(frame):
-    """Outermost first, such as trellex.cli.translate."""
+    """Outermost first, such as trellex.commands.translate.translate."""
     names = []
     while frame is not None:
         names.append(f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}")
@@ -47,7 +47,7 @@ def stacks(run, phrasebook, trellex):
 
 def test_there_are_ten_steps_at_most():
     assert 5 < len(STEPS) <= 10
-    assert STEPS[0] == "trellex.cli.translate"
+    assert STEPS[0] == "trellex.commands.translate.translate"
 
 
 @pytest.mark.parametrize("step", STEPS + re.findall(r"`(trellex\.runtime\.[\w.]+)`", PAGE))

@@ -1,0 +1,64 @@
+"""Measure BLEU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trellex.terminal import Json, errors_explained, examples, show
+
+
+@examples("trellex evaluate translations.ja test.ja --language ja --tokenizer mecab --baseline other.ja")
+def evaluate(
+    hypotheses: Annotated[Path, typer.Argument(help="Translations, one a line.")],
+    references: Annotated[Path, typer.Argument(help="What they should be, line by line.")],
+    language: Annotated[str, typer.Option(help="The language of the text.")] = "en",
+    tokenizer: Annotated[str, typer.Option(help="Tokeniser for token BLEU.")] = "whitespace",
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="Translations by another system, to compare token BLEU with, sentence by sentence."),
+    ] = None,
+    resamples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for 95 % intervals; 0: none.")] = 1000,
+    as_json: Json = False,
+) -> None:
+    """BLEU by sacreBLEU with its signature, and case-insensitive token BLEU as in the paper."""
+    with errors_explained():
+        from trellex.evaluation import text_bleu, token_bleu
+        from trellex.evaluation.bootstrap import paired_bootstrap, sentence_statistics
+        from trellex.text.lines import read_lines, read_pairs
+        from trellex.text.tokenizers import build_tokenizer
+
+        pairs = list(read_pairs(hypotheses, references))
+        if not pairs:
+            raise ValueError(f"{references}: no lines to compare with")
+        if baseline is not None and not resamples:
+            raise ValueError("resamples: a baseline is compared by bootstrap; leave --resamples out")
+        ours, theirs = zip(*pairs, strict=True)
+        tokenize = build_tokenizer(tokenizer, language).tokenize
+
+        def cut(lines: Iterable[str]) -> list[str]:
+            return [" ".join(tokenize(line)) for line in lines]
+
+        cut_ours, cut_theirs = cut(ours), cut(theirs)
+        result: dict[str, Any] = {}
+        for name, bleu in (
+            ("BLEU", text_bleu(ours, theirs, language, resamples)),
+            ("token BLEU", token_bleu(cut_ours, cut_theirs, resamples)),
+        ):
+            result[name] = round(bleu.score, 2)
+            if bleu.interval is not None:
+                result[f"{name} ±"] = round(bleu.interval, 2)
+            result[f"{name} signature"] = bleu.signature
+        if baseline is not None:
+            others = cut(read_lines(baseline))
+            if len(others) != len(pairs):
+                raise ValueError(f"{baseline} has {len(others)} lines but {references} has {len(pairs)}")
+            own, other = (sentence_statistics(lines, cut_theirs) for lines in (cut_ours, others))
+            found = paired_bootstrap(own, other, resamples)
+            result["token BLEU above baseline"] = round(found.difference, 2)
+            result["95 % of resamples"] = f"{found.low:+.2f} to {found.high:+.2f}"
+            result["p (one tail)"] = round(found.p_value, 3)
+        show(result, as_json)

@@ -1,0 +1,28 @@
+"""Export a model for CPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trellex.terminal import Json, errors_explained, examples, show
+
+
+@examples("trellex export phrasebook/run phrasebook.int8")
+def export(
+    model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
+    folder: Annotated[Path, typer.Argument(help="Where to put the exported model.")],
+    precision: Annotated[str, typer.Option(help="fp32, or int8: faster, and somewhat smaller.")] = "int8",
+    decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a model for CPUs: `trellex translate` runs it with ONNX Runtime and without torch."""
+    with errors_explained():
+        from trellex.runtime.export import export as export_model
+        from trellex.training.loading import load_checkpoint
+
+        export_model(load_checkpoint(model, decoding=decoding), folder, precision)
+        files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+        show({"folder": str(folder), "precision": precision, "bytes": sum(files.values()), **files}, as_json)

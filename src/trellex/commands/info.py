@@ -1,0 +1,39 @@
+"""Tell what a model is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trellex.terminal import Json, errors_explained, examples, show
+
+
+@examples("trellex info phrasebook/run")
+def info(
+    model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
+    as_json: Json = False,
+) -> None:
+    """The paper's columns: bits, outputs, and parameters of the output layer and of all, against softmax.
+
+    Of an exported model: what it is, and whether all of its files are as they were written.
+    """
+    with errors_explained():
+        from trellex.runtime.folder import Export, is_export
+
+        if is_export(model):
+            export = Export.open(model)
+            export.verify()
+            manifest = export.manifest
+            facts: dict[str, Any] = {"head": manifest.head.as_text(), "precision": manifest.precision}
+            facts |= {"target words": manifest.vocab_size, "from": manifest.text.source_language}
+            facts |= {"to": manifest.text.target_language, "decoding": getattr(manifest.head, "decoding", "exact")}
+            facts |= {"bytes": sum(size for size, _ in manifest.files.values()), "checksums": "right"}
+            show(facts, as_json)
+            return
+        from trellex.evaluation.size import Size
+        from trellex.training.loading import load_checkpoint
+
+        loaded = load_checkpoint(model)
+        show({"head": loaded.head.as_text(), "step": loaded.step, **Size.of(loaded.model).columns()}, as_json)

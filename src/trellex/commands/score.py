@@ -1,0 +1,78 @@
+"""Score given translations."""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trellex.terminal import Json, check_readable, errors_explained, examples, show
+
+
+@examples("trellex score phrasebook/run test.en test.ja --calibration")
+def score(
+    model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
+    sources: Annotated[Path, typer.Argument(help="Sentences, one a line.")],
+    translations: Annotated[Path, typer.Argument(help="Their translations, line by line.")],
+    output: Annotated[Path | None, typer.Option(help="Write the scores of every line here, as JSON lines.")] = None,
+    calibration: Annotated[bool, typer.Option(help="Tell how often a word of probability p is right.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
+    batch_tokens: Annotated[int, typer.Option(min=1, help="Source words scored side by side.")] = 2048,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads; 1 for an exported model unless given.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Log-probability and perplexity of given translations, the end of each sentence included.
+
+    Probabilities sum to 1 over the vocabulary whatever the output layer is, so models of one vocabulary compare.
+    Unknown words count as the word <unk>, and lines with an empty source are skipped.
+    """
+    with errors_explained():
+        from trellex.evaluation import Calibration
+        from trellex.files import atomic_writer
+        from trellex.text.lines import read_pairs
+        from trellex.translator import load
+
+        for path in (sources, translations):
+            check_readable(path)
+        translator = load(model, threads=threads, device=device)
+        table = Calibration()
+
+        def observe(state: Any, words: Any) -> None:
+            best, log_probs = translator.model.topk(state, 1)
+            table.add(best[:, 0], log_probs[:, 0], words)
+
+        scored, skipped = [], 0
+        pairs = read_pairs(sources, translations)
+        with nullcontext() if output is None else atomic_writer(output) as file:
+            for each in translator.score(pairs, batch_tokens, observe if calibration else None):
+                skipped += each is None
+                if each is not None:
+                    scored.append(each)
+                if file is not None:
+                    file.write(json.dumps(None if each is None else each.scores(), ensure_ascii=False) + "\n")
+            if not scored:
+                raise ValueError(f"{sources}: no sentences to score")
+        tokens, total = sum(len(each.log_probs) for each in scored), sum(sum(each.log_probs) for each in scored)
+        result: dict[str, Any] = {"sentences": len(scored), "tokens": tokens}
+        if skipped:
+            result["skipped for an empty source"] = skipped
+        result |= {
+            "unknown tokens": sum(each.tokens.count("<unk>") for each in scored),
+            "log-probability": round(total, 3),
+            "perplexity": round(math.exp(min(-total / tokens, 700)), 4),
+        }
+        if calibration:
+            result["calibration error"] = round(table.error(), 4)
+            if as_json:
+                result["bands"] = [band._asdict() for band in table.bands()]
+            else:
+                for band in table.bands():
+                    name = f"probability {band.low:.1f}–{band.high:.1f}"
+                    result[name] = f"mean {band.probability:.3f}, right {band.right:.3f}, {band.words:,} words"
+        show(result, as_json)

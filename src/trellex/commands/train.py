@@ -1,0 +1,49 @@
+"""Train a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trellex.terminal import Json, errors_explained, examples, show, stderr
+
+
+@examples("trellex train recipes/phrasebook.yaml --head binary-ec --output runs/binary-ec")
+def train(
+    recipe: Annotated[Path, typer.Argument(help="A YAML file; see the recipes folder.")],
+    head: Annotated[
+        str | None, typer.Option(help="Another output layer than the recipe's: a name, or '{type: …}'.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Another output folder than the recipe's.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Another seed than the recipe's.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Another number of batches than the recipe's.")] = None,
+    quiet: Annotated[bool, typer.Option(help="Show no progress.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Train a model. Interrupted runs go on where they were when the same command is given again."""
+    with errors_explained():
+        from trellex.evaluation.curve import averaged_test_bleu, best_evaluation
+        from trellex.training.display import Display
+        from trellex.training.processes import is_first_process
+        from trellex.training.recipe import load_recipe
+        from trellex.training.trainer import Trainer
+
+        settings = load_recipe(recipe, head=head, output=output, seed=seed, max_steps=max_steps)
+        trainer = Trainer(settings, Display(settings.head.type, quiet or not is_first_process()))
+        evaluations = trainer.run()
+        if not trainer.processes.is_first:
+            return
+        if trainer.was_interrupted:
+            stderr.print(f"stopped at step {trainer.step:,}; the same command goes on from there")
+        result: dict[str, Any] = {"output": str(settings.output), "step": trainer.step}
+        if evaluations:
+            best = best_evaluation(evaluations)
+            result |= {"best step": best.step, "dev BLEU": round(best.dev, 2)}
+            if best.test is not None:
+                average = averaged_test_bleu(evaluations)
+                result |= {"test BLEU": round(best.test, 2), "test BLEU, mean of 5": round(average or 0.0, 2)}
+        show(result, as_json)
+        if trainer.was_interrupted:
+            raise typer.Exit(130)

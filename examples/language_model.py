@@ -3,6 +3,8 @@
 from collections import Counter
 
 import torch
+from rich.console import Console
+from rich.progress import track
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader
@@ -11,6 +13,7 @@ from trellex import phrasebook
 from trellex.heads import build_head
 from trellex.text import BOS, EOS, Vocabulary
 
+torch.set_num_threads(1)  # as fast as more, for a model this small
 torch.manual_seed(0)
 text = {split: [english.split() for english, _ in pairs] for split, pairs in phrasebook.splits().items()}
 vocabulary = Vocabulary.from_counts(Counter(word for sentence in text["train"] for word in sentence))
@@ -31,8 +34,9 @@ def hidden(words):  # [sentences, words] -> [sentences, words, 128]
 
 
 optimizer = torch.optim.Adam([*embedding.parameters(), *lstm.parameters(), *head.parameters()], lr=0.008)
-for _ in range(2):
-    for inputs, targets in DataLoader(text["train"], batch_size=64, shuffle=True, collate_fn=batch):
+batches = DataLoader(text["train"], batch_size=64, shuffle=True, collate_fn=batch)
+for epoch in ("epoch 1", "epoch 2"):
+    for inputs, targets in track(batches, epoch, console=Console(stderr=True)):
         optimizer.zero_grad()
         head(hidden(inputs), targets).backward()
         optimizer.step()

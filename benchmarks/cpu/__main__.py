@@ -37,6 +37,7 @@ import torch
 
 import trellex
 from cells import (
+    COMPARED,
     FEW_ROUNDS,
     METHODS,
     NOTHING,
@@ -172,7 +173,7 @@ class Bench:
         return cells
 
     def sweep(self) -> list[Cell]:
-        """Two methods against V, batch 1."""
+        """Some methods against V, batch 1."""
         for exponent in self.sizes.sweep:
             self.models.make(SWEPT, exponent)
         cells = []
@@ -192,13 +193,13 @@ class Bench:
         folder, size = self.models.transformer()
         transformer = Transformer(folder, self.sizes.length)
         parameters, cells, eager = {"Transformer": size}, [], {}
-        for method in SWEPT:
+        for method in COMPARED:
             model = RandomModels(self.sizes.source_words, 1 << exponent, self.sizes.hidden).model(method)
             eager[method] = Forced(model)
             parameters[method] = sum(parameter.numel() for parameter in model.parameters())
         for batch in self.sizes.batches:
             of_batch = []
-            for method in SWEPT:
+            for method in COMPARED:
                 runtime = self.models.load(method, exponent, "int8")
                 assert runtime is not None
                 of_batch.append(self.cell("trellex", method, "int8", batch, exponent, runtime))
@@ -277,7 +278,7 @@ def memory(models: Models) -> list[Memory]:
         for precision in PRECISIONS:
             for method in sizes.in_memory:
                 add("trellex", method, precision, models.path(method, sizes.exponent, precision))
-        for method in set(SWEPT) & set(sizes.in_memory):
+        for method in set(COMPARED) & set(sizes.in_memory):
             add("torch", method, "fp32", f"{method}:{sizes.source_words}:{1 << sizes.exponent}:{sizes.hidden}")
         add("ctranslate2", "Transformer", "int8", models.transformer()[0])
     return rows
@@ -300,7 +301,7 @@ def budget_section(bench: Bench) -> dict[str, float]:
 
 
 def engines_section(bench: Bench) -> dict[str, Any]:
-    bench.models.make(SWEPT, bench.sizes.exponent)
+    bench.models.make(COMPARED, bench.sizes.exponent)
     cells, parameters = bench.engines()
     print_engines(cells, parameters, bench.sizes)
     return {"cells": cells, "parameters": parameters}

@@ -14,7 +14,8 @@ import numpy as np
 from random_transformer import TransformerSize
 
 METHODS = ("softmax", "binary", "hybrid-512", "hybrid-2048", "binary-ec", "hybrid-512-ec", "hybrid-2048-ec")
-SWEPT = ("softmax", "binary-ec")
+SWEPT = ("softmax", "hybrid-2048-ec", "binary-ec")  # against V
+COMPARED = ("softmax", "binary-ec")  # with other engines
 PRECISIONS = ("fp32", "int8")
 NOTHING = "no output layer"
 SLOW, FEW_ROUNDS = 1.5, 3  # a cell that takes more seconds runs in so many rounds

@@ -5,7 +5,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo word test test-slow lint types unit bench-trellis bench-heads bench-cpu bench-pruning bench-training clean
+.PHONY: help demo word test test-slow test-docs test-wheel test-oldest lint types unit picture
+.PHONY: bench-trellis bench-heads bench-cpu bench-pruning bench-training clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -21,7 +22,10 @@ demo: $(READY)  ## train two systems on the embedded phrasebook, translate and c
 word: $(READY)  ## walk one word through code and trellis
 	$(BIN)/python examples/one_word.py
 
-test: lint types unit  ## everything that must be green
+test: $(READY)  ## everything that must be green
+	@echo "linter, layers, types and tests: some 6 minutes on 2 cores"
+	@begin=$$(date +%s); $(MAKE) --no-print-directory lint types unit && \
+	  echo "all green after $$((($$(date +%s) - begin) / 60)) min $$((($$(date +%s) - begin) % 60)) s"
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -37,6 +41,18 @@ unit: $(READY)
 test-slow: $(READY)  ## the longer trainings
 	$(BIN)/python -m pytest -m slow
 
+test-docs: $(READY)  ## every command of the documentation, in clean folders, with tiny corpora and few steps
+	$(BIN)/python -m pytest -m docs -p no:cacheprovider
+
+test-wheel: $(READY)  ## the wheel without extras, for the Pythons that are here, as another user with a read-only home
+	$(BIN)/python tests/wheel.py
+
+OLDEST ?= build/oldest
+test-oldest:  ## the tests of what needs torch, with the oldest torch that pyproject.toml allows (downloads gigabytes)
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check 'torch==2.6.*' '.[train]' pytest hypothesis scipy
+	$(OLDEST)/bin/python -m pytest tests/unit/heads tests/unit/nmt tests/unit/training tests/unit/search tests/unit/runtime
+
 bench-trellis: $(READY)  ## time of the trellis algorithms, CPU and GPU
 	$(BIN)/python benchmarks/trellis.py
 
@@ -45,6 +61,10 @@ bench-heads: $(READY)  ## time and memory of the output layers against the size 
 
 bench-cpu: $(READY)  ## speed and memory of exported models on one CPU thread; draws build/cpu.png
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu --plot build/cpu.png --json build/cpu.json
+
+SWEEP  ?= docs/measurements/cpu.json
+picture: $(READY)  ## draw the README's picture; SWEEP=build/cpu.json draws what `make bench-cpu` found here
+	$(BIN)/python benchmarks/cpu/picture.py $(SWEEP) docs/measurements/cpu.svg
 
 bench-pruning: $(READY)  ## what a hybrid gains by looking at few of its frequent words, on CPUs with AVX-512 VNNI
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu/pruning.py

@@ -1,20 +1,22 @@
-"""The language model of the README: it runs, it learns, and the README shows it as it is."""
+"""The examples: the language model runs and learns, and the documentation shows what they are."""
 
 import ast
 import math
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+import torch
 
 from trellex import phrasebook
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples" / "language_model.py"
+EXAMPLES = ROOT / "examples"
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +24,12 @@ def printed():
     """The lines that the example prints."""
     one_thread = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
     result = subprocess.run(
-        [sys.executable, EXAMPLE], env=one_thread, capture_output=True, encoding="utf-8", timeout=300, check=False
+        [sys.executable, EXAMPLES / "language_model.py"],
+        env=one_thread,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
     )
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()
@@ -60,6 +67,20 @@ def test_the_sampled_sentence_has_words_of_the_phrasebook(printed):
     assert set(printed[3].split()) <= known | {"<unk>", "<s>"}
 
 
-def test_the_readme_shows_the_example_as_it_is():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"```python\n{EXAMPLE.read_text(encoding='utf-8').strip()}\n```" in readme
+@pytest.mark.parametrize(
+    ("page", "example"), [("docs/manual/heads.md", "language_model.py"), ("README.md", "many_classes.py")]
+)
+def test_the_documentation_shows_the_example_as_it_is(page, example):
+    listing = (EXAMPLES / example).read_text(encoding="utf-8").strip()
+    assert f"```python\n{listing}\n```" in (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_what_many_classes_cost(capsys):
+    """It prints what this machine takes, and what no machine changes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch, "set_num_threads", lambda threads: None)
+        runpy.run_path(str(EXAMPLES / "many_classes.py"))
+    train, predict, numbers = capsys.readouterr().out.splitlines()
+    for line, name in ((train, "train"), (predict, "predict")):
+        assert re.fullmatch(rf"{name} +softmax +[\d.]+ ms   code +[\d.]+ ms   \d+ times as fast", line)
+    assert numbers == f"numbers  softmax {200_000 * 513:,}   code {48 * 513:,}   1/4,167"

@@ -31,8 +31,9 @@ def experiment(
     """Train a grid of output layers, corpora and seeds, several at a time, and write a result file a cell.
 
     Every cell is trained by its recipe in a process of its own, then scored on
-    the test set with its best checkpoint. In the end all of one prepared corpus
-    are timed together, unless they have been.
+    the test set with its best checkpoint; those side by side on a CPU share its
+    cores, unless the recipe has a number of threads. In the end all of one
+    prepared corpus are timed together, unless they have been.
     Cells with a result are not trained again, and interrupted ones go on where
     they were when the same command is given again.
     A training that fails stops no other; its log is in the folder of its run.

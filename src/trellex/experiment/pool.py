@@ -17,6 +17,7 @@ from typing import Literal
 
 from trellex.experiment.display import GridDisplay
 from trellex.experiment.status import JobStatus, State
+from trellex.experiment.threads import environment
 
 Phase = Literal["train", "score", "time"]
 STATES: dict[Phase, State] = {"train": "training", "score": "scoring", "time": "timing"}
@@ -77,6 +78,7 @@ class Pool:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
+                env=None if phase == "time" else environment(statuses[0].job),  # what is timed has all cores
                 start_new_session=True,
                 pass_fds=[self._lock],
             )

@@ -11,7 +11,7 @@ import typer
 import yaml
 
 from trellex.cli import app
-from trellex.training import checkpoint
+from trellex.training import checkpoint, trainer
 
 VERBS = typer.main.get_command(app).commands
 UNKNOWN = "qwx zzyzx vlork"
@@ -128,10 +128,19 @@ class TestBadText:
 class TestTrain:
     def test_json_alone_on_stdout(self, trained):
         told = json.loads(trained.stdout)
-        assert told.keys() == {"output", "step", "best step", "dev BLEU", "test BLEU", "test BLEU, mean of 5"}
+        assert told.keys() == {"output", "step", "best step", "dev BLEU", "test BLEU, best checkpoint"}
         assert (told["output"], told["step"]) == (str(trained.run), 40)
         assert trained.stdout.count("\n") == 1
         assert "step 10: dev BLEU" in trained.stderr
+
+    @pytest.mark.parametrize(("steps", "mean"), [(9, {}), (10, {"test BLEU, mean of 5": 7.0})])
+    def test_the_mean_of_5_of_long_trainings_alone(self, trellex, write_recipe, tmp_path, monkeypatch, steps, mean):
+        scores = iter(score for step in range(steps) for score in (step, step))
+        monkeypatch.setattr(trainer, "split_bleu", lambda *arguments: float(next(scores)))
+        recipe = write_recipe(tmp_path / "run", max_steps=steps, validate_every=1, save_every=steps)
+        told = json.loads(trellex("train", recipe, "--quiet", "--json").stdout)
+        best = {"best step": steps, "dev BLEU": steps - 1.0, "test BLEU, best checkpoint": steps - 1.0}
+        assert told == {"output": str(tmp_path / "run"), "step": steps} | best | mean
 
     def test_leaves_checkpoints_and_metrics(self, trained):
         best = json.loads((trained.run / "best.json").read_text())["step"]

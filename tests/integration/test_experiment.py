@@ -77,7 +77,10 @@ class TestWhole:
         assert [row["cell"] for row in whole.rows] == NAMES
         for row, result in zip(whole.rows, results(whole), strict=True):
             assert (row["state"], row["step"], row["timed"]) == ("done", 33, True)
-            assert (row["dev BLEU"], row["test BLEU"]) == (result.best.dev, result.averaged_test_bleu)
+            assert (row["dev BLEU"], row["test BLEU"]) == (result.best.dev, result.best.test)
+            assert row["test BLEU is"] == "best checkpoint"
+            assert f"{row['cell']}: done: " in whole.stderr
+            assert f"test BLEU {result.best.test:.2f} (best checkpoint)" in whole.stderr
         for name in NAMES:
             states = [line.split(": ")[1] for line in whole.stderr.splitlines() if line.startswith(name)]
             assert states == ["training", "done", "timing", "done"]
@@ -94,7 +97,7 @@ class TestWhole:
             assert [evaluation.step for evaluation in result.curve] == [10, 20, 30]
             assert [loss.step for loss in result.losses] == [10, 20, 30]
             assert result.best.dev == max(evaluation.dev for evaluation in result.curve)
-            assert result.averaged_test_bleu == pytest.approx(sum(x.test for x in result.curve) / 3)
+            assert result.averaged_test_bleu is None  # of 3 evaluations
             assert set(result.scores) == {"greedy", "beam 5"}
             assert result.scores["greedy"].token_bleu == pytest.approx(result.best.test)
             assert all(len(score.sentences) == 40 for score in result.scores.values())

@@ -42,8 +42,9 @@ def train(
             best = best_evaluation(evaluations)
             result |= {"best step": best.step, "dev BLEU": round(best.dev, 2)}
             if best.test is not None:
-                average = averaged_test_bleu(evaluations)
-                result |= {"test BLEU": round(best.test, 2), "test BLEU, mean of 5": round(average or 0.0, 2)}
+                result["test BLEU, best checkpoint"] = round(best.test, 2)
+            if (average := averaged_test_bleu(evaluations)) is not None:
+                result["test BLEU, mean of 5"] = round(average, 2)
         show(result, as_json)
         if trainer.was_interrupted:
             raise typer.Exit(130)

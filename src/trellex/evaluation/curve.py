@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 AROUND = 2  # evaluations on either side of the best that the paper's figure averages
+AVERAGED = 2 * AROUND + 1
+ENOUGH = 2 * AVERAGED  # evaluations from which on those around the best of a growing curve lie in its second half
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,14 @@ def best_evaluation(evaluations: Sequence[Evaluation]) -> Evaluation:
 
 
 def averaged_test_bleu(evaluations: Sequence[Evaluation]) -> float | None:
-    """The paper's figure: test BLEU averaged over 5 consecutive evaluations around the one of the best dev BLEU."""
+    """The paper's figure: test BLEU averaged over 5 consecutive evaluations around the one of the best dev BLEU.
+
+    None without test scores, and of fewer than 10 evaluations: of a short training the 5 take in its beginning, and
+    rather tell how fast a model learns than how good it becomes. There the best checkpoint's test BLEU counts.
+    """
+    if len(evaluations) < ENOUGH:
+        return None
     best = evaluations.index(best_evaluation(evaluations))
-    first = max(0, min(best - AROUND, len(evaluations) - (2 * AROUND + 1)))
-    scores = [evaluation.test for evaluation in evaluations[first : first + 2 * AROUND + 1]]
+    first = max(0, min(best - AROUND, len(evaluations) - AVERAGED))
+    scores = [evaluation.test for evaluation in evaluations[first : first + AVERAGED]]
     return None if None in scores else float(np.mean(np.array(scores, np.float64)))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import model_validator
+
 from trellex.evaluation.bands import WordBand
 from trellex.evaluation.bit_errors import BitErrors
-from trellex.evaluation.curve import Evaluation, Loss
+from trellex.evaluation.curve import ENOUGH, Evaluation, Loss
 from trellex.evaluation.size import Size
 from trellex.heads.spec import AnyHeadSpec
 from trellex.records import Record
@@ -92,13 +94,33 @@ class Result(Record):
     losses: list[Loss]
     curve: list[Evaluation]
     best: Evaluation
-    averaged_test_bleu: float  # over 5 consecutive evaluations around the best, as in the paper
+    averaged_test_bleu: float | None  # over 5 consecutive evaluations around the best; None if there are but few
     training: Training
     scores: dict[str, Score]  # by way of searching: greedy, beam 5
     rarest: list[int]  # the rank of the rarest word of each reference; the size of the vocabulary if unknown
     bands: list[WordBand]
     bit_errors: BitErrors | None  # on the test set; None without bits
     timing: Timing | None = None
+
+    @model_validator(mode="after")
+    def _no_mean_of_few(self) -> Result:
+        """Drop the one that older files have."""
+        if len(self.curve) < ENOUGH:
+            self.averaged_test_bleu = None
+        return self
+
+    @property
+    def best_test_bleu(self) -> float:
+        """Test BLEU of the checkpoint that is best on dev."""
+        assert self.best.test is not None  # cells without a test split are refused
+        return self.best.test
+
+    @property
+    def test_bleu(self) -> tuple[float, str]:
+        """The one figure of this training, and what it is: the paper's mean or, of few evaluations, the best's."""
+        if self.averaged_test_bleu is None:
+            return self.best_test_bleu, "best checkpoint"
+        return self.averaged_test_bleu, "mean of 5"
 
     @classmethod
     def load(cls, path: Path) -> Result:

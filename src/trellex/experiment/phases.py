@@ -43,8 +43,6 @@ def score(job: Job) -> None:
     references = test.target_tokens
     translations = {name: translate_split(loaded.model, test, vocabulary, how) for name, how in SEARCHES.items()}
     metrics = Metrics.read(job.run)
-    averaged = averaged_test_bleu(metrics.evaluations)
-    assert averaged is not None  # there is a test split
     Result(
         cell=job.cell,
         corpus=job.corpus,
@@ -54,7 +52,7 @@ def score(job: Job) -> None:
         losses=metrics.losses,
         curve=metrics.evaluations,
         best=best_evaluation(metrics.evaluations),
-        averaged_test_bleu=averaged,
+        averaged_test_bleu=averaged_test_bleu(metrics.evaluations),
         training=_training(job, metrics, corpus, loaded.model.device.type),
         scores={name: _score(found, references, loaded.text) for name, found in translations.items()},
         rarest=rarest_ranks(references, vocabulary),

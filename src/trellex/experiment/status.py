@@ -38,14 +38,14 @@ class JobStatus:
 
     def row(self) -> dict[str, Any]:
         """What tables show of it; None where nothing is known yet."""
-        keys = ("cell", "state", "step", "dev BLEU", "test BLEU", "tokens/s", "timed")
+        keys = ("cell", "state", "step", "dev BLEU", "test BLEU", "test BLEU is", "tokens/s", "timed")
         figures: tuple[Any, ...]
         if self.result is None:
             metrics = Metrics.read(self.job.run)
             dev = best_evaluation(metrics.evaluations).dev if metrics.evaluations else None
-            figures = metrics.step, dev, None, metrics.tokens_per_second, False
+            figures = metrics.step, dev, None, None, metrics.tokens_per_second, False
         else:
             training, is_timed = self.result.training, self.result.timing is not None
-            bleus = self.result.best.dev, self.result.averaged_test_bleu
+            bleus = self.result.best.dev, *self.result.test_bleu
             figures = training.steps, *bleus, training.tokens_per_second, is_timed
         return dict(zip(keys, (self.job.name, self.state, *figures), strict=True))

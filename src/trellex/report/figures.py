@@ -21,7 +21,7 @@ from trellex.heads.spec import HybridSpec
 from trellex.report.annotations import Point, annotate_points
 from trellex.report.bands import Bands, bleu_by_rarest_word, word_f1
 from trellex.report.blocks import Picture
-from trellex.report.result_set import Direction, Method
+from trellex.report.result_set import Direction
 from trellex.report.styles import Style
 
 RC_PARAMS: dict[str, Any] = {
@@ -47,7 +47,7 @@ RC_PARAMS: dict[str, Any] = {
     "text.parse_math": False,  # a name may have a $
     "svg.fonttype": "none",  # text stays text: small, and found by a search
 }
-AVERAGED = "Test BLEU (mean of 5 evaluations), %"
+BLEU = {True: "Test BLEU (mean of 5 evaluations), %", False: "Test BLEU (best checkpoint), %"}  # by is_averaged
 THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}")
 
 Styles = dict[str, Style]
@@ -102,21 +102,21 @@ def hybrid_sizes(direction: Direction, styles: Styles) -> Figure | None:
     handles = []
     for name in ("softmax", "binary", "binary-ec"):
         if name in direction.methods:
-            height = _averaged(direction.methods[name])
+            height = fmean(direction.test_bleu(name))
             handles.append(axes.axhline(height, label=name, linewidth=1.4, **_line(styles[name])))
     for is_corrected, label, line_style in ((False, "hybrid-N", "--"), (True, "hybrid-N-ec", "-")):
         members = {name: each for name, each in hybrids.items() if each.head.is_corrected == is_corrected}
         if members:
-            points = [(method.head.size, _averaged(method)) for method in members.values()]
+            points = [(method.head.size, fmean(direction.test_bleu(name))) for name, method in members.items()]
             handles += axes.plot(*zip(*points, strict=True), color="#777777", linestyle=line_style, label=label)
         for name, method in members.items():
-            _point(axes, method.head.size, method, styles[name])
+            _point(axes, method.head.size, direction.test_bleu(name), styles[name])
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator(sizes))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(THOUSANDS)
     axes.margins(x=0.12)
-    axes.set(xlabel="N, words in the softmax part of a hybrid (log scale)", ylabel=AVERAGED)
+    axes.set(xlabel="N, words in the softmax part of a hybrid (log scale)", ylabel=BLEU[direction.is_averaged])
     _legend(figure, handles)
     return figure
 
@@ -126,12 +126,12 @@ def output_size(direction: Direction, styles: Styles) -> Figure:
     figure, axes = _figure(f"{direction.title}: BLEU against the size of the output layer")
     points = []
     for name, method in direction.methods.items():
-        size = method.first.size.output_parameters
-        points.append(Point(size, _averaged(method), name, styles[name].color))
-        _point(axes, size, method, styles[name])
+        size, scores = method.first.size.output_parameters, direction.test_bleu(name)
+        points.append(Point(size, fmean(scores), name, styles[name].color))
+        _point(axes, size, scores, styles[name])
     axes.set_xscale("log")
     axes.margins(x=0.16, y=0.14)
-    axes.set(xlabel="Parameters of the output layer (log scale)", ylabel=AVERAGED)
+    axes.set(xlabel="Parameters of the output layer (log scale)", ylabel=BLEU[direction.is_averaged])
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
     annotate_points(figure, axes, points)
     return figure
@@ -169,16 +169,11 @@ def _draw_bands(axes: Axes, bands: Bands, styles: Styles) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _point(axes: Axes, x: float, method: Method, style: Style) -> None:
+def _point(axes: Axes, x: float, values: Sequence[float], style: Style) -> None:
     """The mean of the seeds, and a bar from the lowest to the highest of several."""
-    values = [result.averaged_test_bleu for result in method.results]
     if len(values) > 1:
         axes.plot([x, x], [min(values), max(values)], "-_", color=style.color, linewidth=1.2, markersize=9)
     axes.plot(x, fmean(values), style.marker, color=style.color, markersize=7)
-
-
-def _averaged(method: Method) -> float:
-    return fmean(result.averaged_test_bleu for result in method.results)
 
 
 def _line(style: Style) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from trellex.evaluation.result import Result, Timing
+from trellex.evaluation.result import Timing
 from trellex.report.blocks import Cell, Table, best_two
 from trellex.report.formatting import ABSENT, mean, one_in, ratio, significant, spread, times
 from trellex.report.paper import TIMED_DIRECTION, Row, paper_rows
@@ -19,7 +19,7 @@ TIMES = (  # headings, and the figure's name with us and with the paper
 
 
 def quality_and_size(corpus: Corpus) -> Table:
-    """BLEU averaged as in the paper, bits, outputs and parameters, with the paper's figures if it has them."""
+    """BLEU, bits, outputs and parameters, with the paper's figures if it has them."""
     rows, sized = paper_rows(corpus.stands_for), corpus.directions[0]
     ours = [f"BLEU {direction.name}" for direction in corpus.directions]
     theirs = [f"{corpus.stands_for} {direction.name}" for direction in corpus.directions] if rows else []
@@ -82,8 +82,8 @@ def seeds(*directions: Direction) -> str:
 
 
 def _scores(direction: Direction, methods: Iterable[str]) -> dict[str, Cell]:
-    """Averaged BLEU of each method, the best two marked."""
-    found = {name: _values(direction, name, lambda result: result.averaged_test_bleu) for name in methods}
+    """BLEU of each method, the best two marked."""
+    found = {name: direction.test_bleu(name) for name in methods}
     marks = best_two([mean(values) for values in found.values()])
     return {name: Cell(spread(values), mark) for (name, values), mark in zip(found.items(), marks, strict=True)}
 
@@ -108,12 +108,9 @@ def _sizes(direction: Direction, name: str, paper: Row | None, with_paper: bool)
     return cells
 
 
-def _values(direction: Direction, name: str, figure: Callable[[Result], float | None]) -> list[float]:
-    return direction.methods[name].values(figure) if name in direction.methods else []
-
-
 def _mean_time(direction: Direction, name: str, figure: str) -> float | None:
-    return mean(_values(direction, name, lambda result: getattr(result.timing, figure) if result.timing else None))
+    method = direction.methods.get(name)
+    return mean(method.values(lambda result: getattr(result.timing, figure, None))) if method else None
 
 
 def _timings(direction: Direction) -> list[Timing]:

@@ -43,6 +43,18 @@ class Direction:
     def results(self) -> list[Result]:
         return [result for method in self.methods.values() for result in method.results]
 
+    @property
+    def is_averaged(self) -> bool:
+        """Whether all trainings have the paper's mean of 5. If not, the best checkpoints' BLEU is compared."""
+        return all(result.averaged_test_bleu is not None for result in self.results)
+
+    def test_bleu(self, method: str) -> list[float]:
+        """Of each seed of a method, of the same kind for all methods; nothing of one that is not there."""
+        results = self.methods[method].results if method in self.methods else ()
+        if self.is_averaged:
+            return [each.averaged_test_bleu for each in results if each.averaged_test_bleu is not None]
+        return [each.best_test_bleu for each in results]
+
 
 @dataclass(frozen=True)
 class Corpus:

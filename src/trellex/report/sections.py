@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from trellex.evaluation.curve import AVERAGED, ENOUGH
 from trellex.report import figures, paper_table, quality_tables, training_tables
 from trellex.report.blocks import Block, Heading, Paragraph, Picture
 from trellex.report.result_set import Corpus, Direction, ResultSet, methods_of
 from trellex.report.styles import method_styles
 
 TABLE = (
-    "BLEU is of tokens, case-insensitive, by greedy search: the mean of test BLEU over 5 consecutive evaluations "
-    "around the best on dev, as in the paper. Bold is the best, italic the second. B: bits of a word, with error "
-    "correction those of its code word; #out: outputs of the layer; then its parameters, their share of a softmax's, "
-    "and all parameters of the model relative to those of the model with a softmax."
+    "BLEU is of tokens, case-insensitive, by greedy search: {figure}. Bold is the best, italic the second. "
+    "B: bits of a word, with error correction those of its code word; #out: outputs of the layer; then its parameters, "
+    "their share of a softmax's, and all parameters of the model relative to those of the model with a softmax."
+)
+MEAN = "the mean of test BLEU over 5 consecutive evaluations around the best on dev, as in the paper"
+BEST = (
+    f"test BLEU of the checkpoint that is best on dev, since trainings with fewer than {ENOUGH} evaluations are "
+    f"compared, too few for the paper's mean of {AVERAGED}"
 )
 TIME = (
-    "Measured after training, with nothing else running: a training batch, the median over steps, and a sentence "
-    "by greedy search, one at a time, on the GPU and on one CPU thread (the exported model in single precision), the "
-    "mean over sentences that each count their median. Of softmax: how many times softmax's time; faster: how many "
-    "times as fast as softmax. Of several seeds, the mean."
+    "Measured after training, with nothing else running: a training batch, the median over steps, and a sentence by greedy search, "
+    "one at a time, on the GPU and on one CPU thread (the exported model in single precision), the mean over sentences "
+    "that each count their median. Of softmax: how many times softmax's time; faster: how many times as fast as "
+    "softmax. Of several seeds, the mean."
 )
 QUALITY = (
     "The checkpoint that is best on dev, BLEU of tokens but for the column of text, where the tokens of translations "
@@ -82,7 +87,7 @@ def _count(number: int, noun: str) -> str:
 
 def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
     directions, times = corpus.directions, paper_table.times_of(corpus)
-    yield from _section("The paper's table", TABLE, [paper_table.quality_and_size(corpus)])
+    yield from _section("The paper's table", TABLE.format(figure=_bleu(corpus)), [paper_table.quality_and_size(corpus)])
     yield from _section("Time", TIME, times or [Paragraph("Not measured.")])
     yield from _section("Quality", QUALITY, [quality_tables.scores(direction) for direction in directions])
     by_length = map(quality_tables.length_bands, directions)
@@ -97,6 +102,16 @@ def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
         by_rank += [quality_tables.bleu_bands(direction), quality_tables.f1_bands(direction)]
         by_rank += _pictures([direction], figures.frequency_bands, styles)
     yield from _section("Frequent and rare words", BANDS, by_rank)
+
+
+def _bleu(corpus: Corpus) -> str:
+    """Which BLEU the figures of each direction are, in words."""
+    directions = {
+        text: ", ".join(each.name for each in corpus.directions if each.is_averaged == is_averaged)
+        for text, is_averaged in ((MEAN, True), (BEST, False))
+    }
+    used = {text: names for text, names in directions.items() if names}
+    return "; ".join(used if len(used) == 1 else (f"{names}: {text}" for text, names in used.items()))
 
 
 def _section(heading: str, text: str, blocks: Sequence[Block]) -> list[Block]:

@@ -24,19 +24,21 @@ class TestAverage:
     @pytest.mark.parametrize(
         ("dev", "averaged"),
         [
-            ([1, 2, 3, 9, 3, 2, 1, 1], [2, 3, 4, 5, 6]),  # in the middle
-            ([9, 2, 3, 4, 3, 2, 1, 1], [1, 2, 3, 4, 5]),  # clamped at the start
-            ([1, 9, 3, 4, 3, 2, 1, 1], [1, 2, 3, 4, 5]),
-            ([1, 2, 3, 4, 3, 2, 9, 1], [4, 5, 6, 7, 8]),  # and at the end
-            ([1, 2, 3, 4, 3, 2, 1, 9], [4, 5, 6, 7, 8]),
-            ([0, 0, 0, 9, 0, 0, 9, 0], [2, 3, 4, 5, 6]),  # of equals the first
-            ([1, 9, 1, 1, 1], [1, 2, 3, 4, 5]),
-            ([1, 9, 1], [1, 2, 3]),  # fewer than 5
-            ([3], [1]),
+            ([1, 2, 3, 9, 3, 2, 1, 1, 1, 1], [2, 3, 4, 5, 6]),  # in the middle
+            ([9, 2, 3, 4, 3, 2, 1, 1, 1, 1], [1, 2, 3, 4, 5]),  # clamped at the start
+            ([1, 9, 3, 4, 3, 2, 1, 1, 1, 1], [1, 2, 3, 4, 5]),
+            ([1, 1, 1, 2, 3, 4, 3, 2, 9, 1], [6, 7, 8, 9, 10]),  # and at the end
+            ([1, 1, 1, 2, 3, 4, 3, 2, 1, 9], [6, 7, 8, 9, 10]),
+            ([0, 0, 0, 9, 0, 0, 9, 0, 0, 0, 0], [2, 3, 4, 5, 6]),  # of equals the first
         ],
     )
     def test_five_around_the_best(self, dev, averaged):
         assert averaged_test_bleu(evaluations(dev)) == pytest.approx(np.mean([2.0 ** (x - 1) for x in averaged]))
 
     def test_nothing_without_test_scores(self):
-        assert averaged_test_bleu(evaluations([1, 2], [None, None])) is None
+        assert averaged_test_bleu(evaluations(range(10), [None] * 10)) is None
+
+    @pytest.mark.parametrize("number", [1, 4, 5, 9])
+    def test_nothing_of_few_which_would_take_in_the_beginning(self, number):
+        assert averaged_test_bleu(evaluations(range(number))) is None
+        assert averaged_test_bleu(evaluations(range(10))) == pytest.approx(np.mean([2.0**x for x in range(5, 10)]))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from trellex.evaluation.curve import averaged_test_bleu
 from trellex.evaluation.result import Cell, Result
 
 CELLS = sorted((Path(__file__).parents[3] / "docs" / "results" / "cells").glob("*.json"))
@@ -15,8 +16,27 @@ def test_round_trip(path, tmp_path):
     result = Result.load(path)
     result.save(tmp_path / "again.json")
     assert Result.load(tmp_path / "again.json") == result
-    assert json.loads((tmp_path / "again.json").read_bytes()) == json.loads(path.read_bytes())
+    again = json.loads((tmp_path / "again.json").read_bytes())
+    assert again == json.loads(path.read_bytes())
     assert [path.name for path in tmp_path.iterdir()] == ["again.json"]
+
+
+class TestBleu:
+    def test_of_many_evaluations(self):
+        """The mean that the file has is the one of its curve."""
+        for path in CELLS:
+            result = Result.load(path)
+            assert result.test_bleu == (result.averaged_test_bleu, "mean of 5")
+            assert result.averaged_test_bleu == pytest.approx(averaged_test_bleu(result.curve))
+
+    @pytest.mark.parametrize(("number", "kind"), [(9, "best checkpoint"), (10, "mean of 5")])
+    def test_an_older_file_with_a_mean_of_few(self, tmp_path, number, kind):
+        data = json.loads(CELLS[0].read_bytes())
+        data |= {"curve": data["curve"][:number], "averaged_test_bleu": 12.5, "best": {"step": 1, "dev": 3, "test": 2}}
+        (tmp_path / "older.json").write_text(json.dumps(data))
+        result = Result.load(tmp_path / "older.json")
+        assert result.test_bleu == ((12.5 if number == 10 else 2.0), kind)
+        assert result.averaged_test_bleu == (12.5 if number == 10 else None)
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", "[1]", '{"format": "trellex-result", "version": 2}', "\xff"])

@@ -127,6 +127,49 @@ class TestMarkdown:
             assert f">{html.escape(heading)}</h" in text
 
 
+class TestWhichBleu:
+    """Every text and figure says whether it is the mean of 5 evaluations or that of the best checkpoint."""
+
+    MEAN, BEST = "the mean of test BLEU over 5 consecutive", "test BLEU of the checkpoint that is best on dev"
+
+    @pytest.fixture
+    def report(self, tmp_path):
+        """Makes the report of results with so many evaluations each."""
+
+        def report(**evaluations):
+            made = []
+            for direction, number in evaluations.items():
+                for head in ("softmax", "hybrid-512", "hybrid-2048"):
+                    made.append(make_result(direction=direction.replace("_", "-"), head=head, sentences=30))
+                    made[-1].curve = made[-1].curve[:number]
+            return render(sections(ResultSet.load(save_all(made, tmp_path / "results"))))
+
+        return report
+
+    def test_few(self, report):
+        files = report(en_ja=9)
+        text = files["report.md"].decode()
+        assert f"by greedy search: {self.BEST}, since trainings with fewer than 10 evaluations" in text
+        for name in ("output-size", "hybrid-sizes"):
+            assert "Test BLEU (best checkpoint), %" in files[f"figures/{name}-kftt-en-ja.svg"].decode()
+        assert not any(b"mean of 5 evaluations" in data or self.MEAN.encode() in data for data in files.values())
+
+    def test_many(self, report):
+        files = report(en_ja=10)
+        assert f"by greedy search: {self.MEAN}" in files["report.md"].decode()
+        for name in ("output-size", "hybrid-sizes"):
+            assert "Test BLEU (mean of 5 evaluations), %" in files[f"figures/{name}-kftt-en-ja.svg"].decode()
+        assert not any(b"best checkpoint), %" in data for data in files.values())
+
+    def test_both(self, report):
+        files = report(en_ja=10, ja_en=9)
+        text = files["report.md"].decode()
+        assert f"by greedy search: en-ja: {self.MEAN}" in text
+        assert f"; ja-en: {self.BEST}" in text
+        assert b"(mean of 5 evaluations)" in files["figures/output-size-kftt-en-ja.svg"]
+        assert b"(best checkpoint)" in files["figures/output-size-kftt-ja-en.svg"]
+
+
 class TestWrite:
     def test_leaves_exactly_its_files(self, results, files, tmp_path):
         paths = write_report(results, tmp_path / "new" / "report")

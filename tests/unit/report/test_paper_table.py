@@ -3,6 +3,7 @@
 import pytest
 from synthetic import METHODS, all_results, make_result, save_all
 
+from trellex.evaluation.curve import Evaluation
 from trellex.report import paper_table
 from trellex.report.blocks import best_two
 from trellex.report.formatting import one_in, signed, significant, spread
@@ -70,6 +71,17 @@ class TestQualityAndSize:
         assert "(1 to 2 seeds)" in table.caption
         assert rows(table)["softmax"][0].text == "30.50 ± 0.50"
         assert rows(table)["binary"][0].text == "12.50"
+
+    def test_of_few_evaluations_the_best_checkpoints_are_compared(self, tmp_path):
+        """In all rows of that direction, for a mean and a best are no match."""
+        short = make_result(head="binary", sentences=9)
+        short.curve = short.curve[:9]
+        results = [make_result(sentences=9), short, make_result(direction="ja-en", bleu=21.14, sentences=9)]
+        for result, bleu in zip(results, (30.5, 20.25, 21.5), strict=True):
+            result.best = Evaluation(1000, 9.0, bleu)
+        found = rows(paper_table.quality_and_size(ResultSet.load(save_all(results, tmp_path)).corpora[0]))
+        assert texts(found["softmax"][:2]) == ["30.50", "21.14"]
+        assert texts(found["binary"][:2]) == ["20.25", "–"]
 
     def test_without_a_place_in_the_paper_there_are_no_paper_columns(self, tmp_path):
         results = [make_result(sentences=9), make_result(head="binary", sentences=9)]

@@ -59,6 +59,13 @@ class TestLoop:
         assert metrics(settings.output, "dev_bleu") == [(x.step, x.dev) for x in evaluations]
         assert metrics(settings.output, "test_bleu") == [(x.step, x.test) for x in evaluations]
 
+    def test_metrics_have_a_mean_of_5_from_10_evaluations_on(self, recipe, trainer, dev_scores):
+        dev_scores(*range(11))
+        settings = recipe(max_steps=11, validate_every=1)
+        trainer(settings).run()
+        means = [mean for _, mean in metrics(settings.output, "averaged_test_bleu")]
+        assert means == [None] * 9 + [7.0, 8.0]
+
     def test_reported_loss_is_the_mean_over_tokens(self, recipe, trainer):
         settings = recipe(dropout=0, max_steps=1, validate_every=1, learning_rate=1e-12)
         run = trainer(settings)

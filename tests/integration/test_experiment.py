@@ -124,6 +124,7 @@ class TestWhole:
             assert (timing.gpu, timing.gpu_sentence) == (None, None)
             assert min(timing.train_batch, timing.cpu_sentence, timing.batch_tokens) > 0
             assert timing.cpu
+            assert timing.other_cores >= 0
         assert len({result.timing.begun for result in results(whole)}) == 1
         assert sorted(path.name for path in whole.runs.iterdir()) == sorted(["lock", *NAMES])
 

@@ -64,7 +64,7 @@ class Training(Record):
 
 
 class Timing(Record):
-    """Measured after all trainings, while nothing else ran, in milliseconds.
+    """Measured after all trainings, in milliseconds.
 
     That of a training step is the median over steps on one batch. That of a sentence is the mean over sentences, each
     of which counts its median over rounds; they are translated with the best checkpoint.
@@ -77,6 +77,7 @@ class Timing(Record):
     gpu_sentence: float | None  # greedy, one sentence at a time
     cpu_sentence: float  # the same by the exported model in single precision on one thread
     sentences: int  # how many were timed
+    other_cores: float | None = None  # CPU cores that other processes kept busy meanwhile, if that is known
     gpu: str | None
     cpu: str
 

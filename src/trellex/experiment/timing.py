@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from trellex.evaluation.result import Result, Timing
 from trellex.experiment.job import Job
-from trellex.experiment.machine import cpu_name
+from trellex.experiment.machine import OtherProcesses, cpu_name
 from trellex.loaded import LoadedModel
 from trellex.nmt.model import TranslationModel
 from trellex.runtime.export import export
@@ -52,7 +52,7 @@ def _result(job: Job) -> Result:
 
 def measure(jobs: Sequence[Job]) -> list[Timing]:
     """What training and translating take, on the device of training and on the CPU."""
-    begun = datetime.now(UTC).isoformat(timespec="seconds")
+    begun, others = datetime.now(UTC).isoformat(timespec="seconds"), OtherProcesses()
     device = choose_device(jobs[0].recipe.training.device)
     batches, loaded = [], []
     for job in jobs:
@@ -62,6 +62,7 @@ def measure(jobs: Sequence[Job]) -> list[Timing]:
     sources = _sample(jobs[0])
     on_gpu = time_in_turns([each.model for each in loaded], sources) if device == "cuda" else [None] * len(jobs)
     on_cpu = _time_exported(loaded, sources, jobs[0].run.parent)
+    other_cores = others.cores()
     return [
         Timing(
             begun=begun,
@@ -71,6 +72,7 @@ def measure(jobs: Sequence[Job]) -> list[Timing]:
             gpu_sentence=gpu_sentence,
             cpu_sentence=cpu_sentence,
             sentences=len(sources),
+            other_cores=other_cores,
             gpu=torch.cuda.get_device_name() if device == "cuda" else None,
             cpu=cpu_name(),
         )

@@ -11,6 +11,7 @@ from trellex.report.paper import TIMED_DIRECTION, Row, paper_rows
 from trellex.report.result_set import Corpus, Direction, methods_of
 
 FASTER = "faster"
+QUIET = 0.1  # of a core, on average; what a system does by itself is below that
 TIMES = (  # headings, and the figure's name with us and with the paper
     ("train, ms a batch", "of softmax", "train_batch"),
     ("GPU, ms a sentence", FASTER, "gpu_sentence"),
@@ -115,6 +116,18 @@ def _mean_time(direction: Direction, name: str, figure: str) -> float | None:
 
 def _timings(direction: Direction) -> list[Timing]:
     return [result.timing for result in direction.results if result.timing]
+
+
+def meanwhile(corpus: Corpus) -> str:
+    """What else ran while a corpus was timed, as far as that is known, in words."""
+    cores = [each.other_cores for direction in corpus.directions for each in _timings(direction)]
+    known = [each for each in cores if each is not None]
+    if len(known) < len(cores):
+        return f" (what else ran meanwhile was not {'always ' if known else ''}recorded)"
+    most = max(known, default=0.0)
+    if most < QUIET:
+        return ", with nothing else running on the CPU"
+    return f", while other processes kept up to {most:.1f} CPU cores busy"
 
 
 def _how_timed(direction: Direction) -> list[str]:

@@ -21,7 +21,7 @@ BEST = (
     f"compared, too few for the paper's mean of {AVERAGED}"
 )
 TIME = (
-    "Measured after training, with nothing else running: a training batch, the median over steps, and a sentence by greedy search, "
+    "Measured after training{meanwhile}: a training batch, the median over steps, and a sentence by greedy search, "
     "one at a time, on the GPU and on one CPU thread (the exported model in single precision), the mean over sentences "
     "that each count their median. Of softmax: how many times softmax's time; faster: how many times as fast as "
     "softmax. Of several seeds, the mean."
@@ -88,7 +88,10 @@ def _count(number: int, noun: str) -> str:
 def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
     directions, times = corpus.directions, paper_table.times_of(corpus)
     yield from _section("The paper's table", TABLE.format(figure=_bleu(corpus)), [paper_table.quality_and_size(corpus)])
-    yield from _section("Time", TIME, times or [Paragraph("Not measured.")])
+    if times:
+        yield from _section("Time", TIME.format(meanwhile=paper_table.meanwhile(corpus)), times)
+    else:
+        yield from (Heading(3, "Time"), Paragraph("Not measured."))
     yield from _section("Quality", QUALITY, [quality_tables.scores(direction) for direction in directions])
     by_length = map(quality_tables.length_bands, directions)
     yield from _section("Short and long sentences", LENGTHS, [table for table in by_length if table is not None])

@@ -137,6 +137,24 @@ class TestTime:
         assert paper_table.times_of(corpus) == []
 
 
+class TestMeanwhile:
+    @pytest.mark.parametrize(
+        ("cores", "said"),
+        [
+            ([None, None], " (what else ran meanwhile was not recorded)"),
+            ([0.0, None], " (what else ran meanwhile was not always recorded)"),
+            ([0.0, 0.04], ", with nothing else running on the CPU"),
+            ([0.0, 1.26], ", while other processes kept up to 1.3 CPU cores busy"),
+        ],
+    )
+    def test_only_what_is_known_is_said(self, tmp_path, cores, said):
+        results = [make_result(head=head, sentences=9) for head in ("softmax", "binary")]
+        for result, other_cores in zip(results, cores, strict=True):
+            result.timing.other_cores = other_cores
+        results.append(make_result(head="binary-ec", sentences=9, timing=None))
+        assert paper_table.meanwhile(ResultSet.load(save_all(results, tmp_path)).corpora[0]) == said
+
+
 class TestPaper:
     def test_ratios_follow_from_its_sizes(self):
         """#out as printed in the paper, from which its ratios of parameters can be computed."""

@@ -9,7 +9,7 @@ import numpy as np
 
 AROUND = 2  # evaluations on either side of the best that the paper's figure averages
 AVERAGED = 2 * AROUND + 1
-ENOUGH = 2 * AVERAGED  # evaluations from which on those around the best of a growing curve lie in its second half
+ENOUGH = 2 * AVERAGED  # evaluations from which on those around the best of a rising curve lie in its second half
 
 
 @dataclass(frozen=True)

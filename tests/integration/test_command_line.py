@@ -128,7 +128,7 @@ class TestBadText:
 class TestTrain:
     def test_json_alone_on_stdout(self, trained):
         told = json.loads(trained.stdout)
-        assert told.keys() == {"output", "step", "best step", "dev BLEU", "test BLEU, best checkpoint"}
+        assert told.keys() == {"output", "step", "best step", "dev BLEU", "test BLEU", "test BLEU is"}
         assert (told["output"], told["step"]) == (str(trained.run), 40)
         assert trained.stdout.count("\n") == 1
         assert "step 10: dev BLEU" in trained.stderr
@@ -139,7 +139,12 @@ class TestTrain:
         monkeypatch.setattr(trainer, "split_bleu", lambda *arguments: float(next(scores)))
         recipe = write_recipe(tmp_path / "run", max_steps=steps, validate_every=1, save_every=steps)
         told = json.loads(trellex("train", recipe, "--quiet", "--json").stdout)
-        best = {"best step": steps, "dev BLEU": steps - 1.0, "test BLEU, best checkpoint": steps - 1.0}
+        best = {
+            "best step": steps,
+            "dev BLEU": steps - 1.0,
+            "test BLEU": steps - 1.0,
+            "test BLEU is": "best checkpoint",
+        }
         assert told == {"output": str(tmp_path / "run"), "step": steps} | best | mean
 
     def test_leaves_checkpoints_and_metrics(self, trained):

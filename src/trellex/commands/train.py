@@ -42,7 +42,7 @@ def train(
             best = best_evaluation(evaluations)
             result |= {"best step": best.step, "dev BLEU": round(best.dev, 2)}
             if best.test is not None:
-                result["test BLEU, best checkpoint"] = round(best.test, 2)
+                result |= {"test BLEU": round(best.test, 2), "test BLEU is": "best checkpoint"}
             if (average := averaged_test_bleu(evaluations)) is not None:
                 result["test BLEU, mean of 5"] = round(average, 2)
         show(result, as_json)

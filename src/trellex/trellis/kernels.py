@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from trellex.trellis.compilation import compiled_with
 
 # Constants and all kernels that call each other stand here, because before numba takes a kernel from its cache it looks
 # for changes in the file of that kernel alone.
@@ -19,11 +20,11 @@ ONE = np.uint32(1)  # indices stay unsigned, which spares the check for negative
 
 SAFE_SPAN = 600.0  # nats of a score above or below 0, within which sums need no scaling in float64
 
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+compiled = compiled_with(nogil=True, error_model="numpy")
 # for sums that may be added up in any order, and whose products need not be rounded first
-compiled_sums = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+compiled_sums = compiled_with(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 # for maxima of numbers, none of them NaN, that may be compared in any order
-compiled_maxima = njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+compiled_maxima = compiled_with(nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
 
 
 @compiled

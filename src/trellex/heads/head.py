@@ -6,6 +6,7 @@ from abc import abstractmethod
 from dataclasses import astuple, dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -72,6 +73,18 @@ class Head(Distribution, nn.Module):
 
     forward = loss
 
+    def _rows(self, h: Tensor) -> Tensor:
+        check_tensor(h, "h")
+        if not h.is_floating_point():
+            raise ValueError(f"h: expected real numbers, got {h.dtype}; convert them with h.float()")
+        return super()._rows(h)
+
+    def _words(self, h: Tensor, words: Tensor, name: str) -> Tensor:
+        check_tensor(words, name)
+        if words.device != h.device:
+            raise ValueError(f"{name}: is on {words.device}, but h is on {h.device}; use {name}.to(h.device)")
+        return super()._words(h, words, name)
+
     @abstractmethod
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         """h [T, H], target [T] of real words -> [T]"""
@@ -79,6 +92,15 @@ class Head(Distribution, nn.Module):
     @abstractmethod
     def cost(self) -> Cost:
         """Outputs, bits, parameters and multiply-adds of this layer."""
+
+
+def check_tensor(values: Any, name: str) -> None:
+    """Raises ValueError that tells how to make a tensor of what is none; `name` is the argument that it speaks of."""
+    if not isinstance(values, Tensor):
+        kind, is_array = type(values), isinstance(values, np.ndarray)
+        found = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+        remedy = f"torch.from_numpy({name})" if is_array else f"torch.tensor({name})"
+        raise ValueError(f"{name}: expected a torch tensor, got {found}; use {remedy}")
 
 
 def linear_cost(layer: nn.Linear, *, is_output: bool = True, is_bits: bool = False) -> Cost:

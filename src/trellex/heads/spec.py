@@ -5,6 +5,7 @@ Every family of heads has a class here; a subclass of `HeadSpec` with forms of i
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -58,7 +59,7 @@ class HeadSpec(Record):
                 except ValidationError as error:
                     raise ValueError("; ".join(problems(error, family, f"not an option of {name}"))) from None
         *forms, last = (form for family in HeadSpec.families for form in family.forms)
-        raise ValueError(f"type: expected {', '.join(forms)} or {last}, got {name!r}")
+        raise ValueError(f"type: expected {', '.join(forms)} or {last}, got {name!r}{_suggestion(name, *forms, last)}")
 
     def with_options(self, **options: Any) -> HeadSpec:
         """The same with some options replaced, checked again."""
@@ -273,6 +274,14 @@ def size_of(vocab: Any) -> int:
 
 def _has_form(form: str, name: str) -> bool:
     return re.fullmatch(form.replace("N", "[0-9]+"), name) is not None
+
+
+def _suggestion(name: Any, *forms: str) -> str:
+    """The name that is nearest to a misspelt one, if any is near, with its own N or the one that is usual."""
+    number = re.search("[0-9]+", str(name))
+    known = [form.replace("N", number[0] if number else "512") for form in forms]
+    nearest = difflib.get_close_matches(str(name).lower().replace("_", "-"), known, 1)
+    return f"; did you mean {nearest[0]!r}?" if nearest else ""
 
 
 def _plain(value: Any, in_label: bool = False) -> Any:

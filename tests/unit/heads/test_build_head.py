@@ -176,6 +176,23 @@ class TestErrors:
         with pytest.raises(ValueError, match=f"type: expected softmax, .* hybrid-N-ec, got {name!r}"):
             build({"type": name})
 
+    @pytest.mark.parametrize(
+        ("name", "nearest"),
+        [
+            *(("sofmax", "softmax"), ("binary-es", "binary-ec"), ("Binary_EC", "binary-ec")),
+            ("hybrid-64ec", "hybrid-64-ec"),
+            *((name, "hybrid-512-ec") for name in ("hybrid512-ec", "hybrid_512_ec", "hybrid-ec", "hybrid-N-ec")),
+        ],
+    )
+    def test_a_misspelt_type_is_told_with_the_nearest(self, name, nearest):
+        with pytest.raises(ValueError, match=rf"got '{name}'; did you mean '{nearest}'\?$"):
+            build(name)
+
+    @pytest.mark.parametrize("name", ["x", "transformer"])
+    def test_one_that_is_near_to_none(self, name):
+        with pytest.raises(ValueError, match=f"got '{name}'$"):
+            build(name)
+
     def test_no_type(self):
         with pytest.raises(ValueError, match="type: expected softmax, .* got None"):
             build({"loss": "squared"})
@@ -299,6 +316,30 @@ class TestShapes:
         with pytest.raises(ValueError, match="target: expected whole numbers"):
             head.loss(h, torch.zeros(2))
         assert head.loss(h, torch.zeros(2, dtype=torch.int32)).shape == (2,)
+
+    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec"])
+    def test_hidden_states_that_are_no_real_tensor_are_refused_everywhere(self, spec):
+        head, words = build(spec), torch.zeros(2, dtype=torch.long)
+        for h, message in (
+            (np.zeros((2, 4)), r"h: expected a torch tensor, got numpy.ndarray; use torch.from_numpy\(h\)"),
+            ([[0.0] * 4] * 2, r"h: expected a torch tensor, got list; use torch.tensor\(h\)"),
+            (torch.zeros(2, 4, dtype=torch.long), r"h: expected real numbers, got torch.int64; .* h.float\(\)"),
+            (torch.zeros(2, 5), r"h: the last dimension must be 4, got shape \(2, 5\)"),
+        ):
+            for read in (
+                *(lambda h: head.loss(h, words), lambda h: head.log_prob(h, words)),
+                *(lambda h: head.topk(h, 1), head.best, head.sample),
+            ):
+                with pytest.raises(ValueError, match=message):
+                    read(h)
+
+    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec"])
+    def test_words_that_are_no_tensor_beside_them_are_refused(self, spec):
+        head, h = build(spec), torch.zeros(2, 4)
+        with pytest.raises(ValueError, match=r"target: expected a torch tensor, got numpy.ndarray; use torch.from_n"):
+            head.loss(h, np.zeros(2, np.int64))
+        with pytest.raises(ValueError, match=r"words: is on meta, but h is on cpu; use words.to\(h.device\)"):
+            head.log_prob(h, torch.zeros(2, dtype=torch.long, device="meta"))
 
     def test_numpy_integers_are_sizes(self):
         assert build("binary-ec", np.int64(50), np.int64(4)).vocab_size == 50

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,14 +66,17 @@ class GateVectors:
     @staticmethod
     def save(path: Path, blocks: Iterable[Floats], vocab_size: int, width: int) -> None:
         """Round and write a table, given as some words' gates [.., 4H] after the other, and its scales beside it."""
-        table = np.lib.format.open_memmap(path, "w+", np.int8, (vocab_size, GATES, width // GATES))
-        beside = path.with_name(f"{path.stem}.scales.npy")
-        scales = np.lib.format.open_memmap(beside, "w+", np.float32, (vocab_size, GATES, 1))
-        start = 0
-        for block in blocks:
-            gates, rows = block.reshape(len(block), GATES, -1), slice(start, start + len(block))
-            scales[rows] = np.maximum(np.abs(gates).max(-1, keepdims=True), np.finfo(np.float32).tiny) / 127
-            table[rows] = np.rint(gates / scales[rows])
-            start += len(block)
-        table.flush()
-        scales.flush()
+        with path.open("wb") as table, path.with_name(f"{path.stem}.scales.npy").open("wb") as beside:
+            _write_header(table, np.int8, (vocab_size, GATES, width // GATES))
+            _write_header(beside, np.float32, (vocab_size, GATES, 1))
+            for block in blocks:
+                gates = block.reshape(len(block), GATES, -1)
+                scales = np.maximum(np.abs(gates).max(-1, keepdims=True), np.finfo(np.float32).tiny) / np.float32(127)
+                table.write(np.rint(gates / scales).astype(np.int8).tobytes())
+                beside.write(scales.astype(np.float32, copy=False).tobytes())
+
+
+def _write_header(file: BinaryIO, kind: type[np.generic], shape: tuple[int, ...]) -> None:
+    """That of an array which is written piece by piece: on a full disk, writing to a mapped file would be the end."""
+    header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)

@@ -1,16 +1,88 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, and what users read where they cannot be read or written."""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 AnyPath = str | os.PathLike[str]
+
+# how libraries tell of a full disk without its number: safetensors, and numpy's `tofile`
+_FULL_DISK = re.compile("No space left on device|[0-9]+ requested and [0-9]+ written")
+
+
+class FullDiskError(OSError):
+    """There is no room for what was to be written."""
+
+    def __init__(self, what: AnyPath) -> None:
+        super().__init__(f"{os.fspath(what)}: no space left on the device; free some, or choose another place")
+
+
+def is_full_disk(error: Exception) -> bool:
+    """Whether an error tells of a full disk, or of a quota that is used up."""
+    has_number = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return has_number or isinstance(error, FullDiskError) or _FULL_DISK.search(str(error)) is not None
+
+
+@contextmanager
+def full_disk_named(what: AnyPath) -> Iterator[None]:
+    """Where the disk is full, name what was to be written as users know it. Raises FullDiskError."""
+    try:
+        yield
+    except Exception as error:  # of any class, for libraries have their own
+        if is_full_disk(error):
+            raise FullDiskError(what) from error
+        raise
+
+
+def check_readable(path: AnyPath) -> None:
+    """Raises OSError that names what is wrong, and the remedy, if a file cannot be read."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder; give the name of a file")
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
+    if not os.access(path, os.R_OK):
+        raise denied(path)
+
+
+def denied(path: AnyPath) -> PermissionError:
+    """The error for a file or a folder that this user may not read."""
+    return PermissionError(f"{os.fspath(path)}: permission denied; its owner can allow it with `chmod a+rX`")
+
+
+def check_new_file(path: AnyPath) -> None:
+    """Raises OSError that names what is wrong, before work that would be lost, if a file cannot be written."""
+    path = Path(path).resolve()
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder; give the name of a file")
+    if path.is_file() or not path.exists():  # a device or a pipe is not replaced
+        check_writable(path.parent)
+
+
+def check_writable(folder: AnyPath) -> None:
+    """The same if a folder cannot be made, or no files in it. It leaves no trace."""
+    folder = Path(folder).resolve()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(f"{there}: is a file, not a folder; choose another place")
+    with full_disk_named(folder):
+        try:
+            tempfile.TemporaryFile(dir=there).close()
+        except OSError as error:
+            if is_full_disk(error):
+                raise
+            raise type(error)(f"{there}: cannot be written ({error.strerror}); choose another place") from error
 
 
 @contextmanager
@@ -19,26 +91,24 @@ def atomic_writer(path: AnyPath, mode: Literal["w", "wb"] = "w") -> Iterator[Any
 
     Text is UTF-8 with "\\n" at the end of lines.
     """
-    path = Path(path).resolve()
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path}: is a folder; give the name of a file")
+    check_new_file(path)
     text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
-    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
-        with open(path, mode, **text) as file:  # type: ignore[call-overload]
-            yield file
-        return
-    (temporary,) = _beside(path, "new")
-    try:
-        with open(temporary, mode.replace("w", "x"), **text) as file:  # type: ignore[call-overload]
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with full_disk_named(path):
+        path = Path(path).resolve()
+        if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
+            with open(path, mode, **text) as file:  # type: ignore[call-overload]
+                yield file
+            return
+        (temporary,) = _beside(path, "new")
+        try:
+            with open(temporary, mode.replace("w", "x"), **text) as file:  # type: ignore[call-overload]
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
 
 
 @contextmanager
@@ -47,28 +117,30 @@ def atomic_folder(folder: AnyPath) -> Iterator[Path]:
 
     What is there is replaced, and comes back if that fails: whether it may be is for the caller to know.
     """
-    folder = Path(folder).resolve()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    new, old = _beside(folder, "new", "old")
-    try:
-        new.mkdir()
-        yield new
-        for path in (*new.rglob("*"), new):
-            if path.is_file():
-                path.chmod(new.stat().st_mode & 0o666)  # as any new file, whoever wrote it
-            _flush(path)
-        if folder.exists():
-            os.replace(folder, old)
-        os.replace(new, folder)
-        _flush(folder.parent)
-    except BaseException:
-        if old.exists() and not folder.exists():
-            os.replace(old, folder)
-        raise
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-        if folder.exists():
-            shutil.rmtree(old, ignore_errors=True)
+    check_writable(Path(folder).resolve().parent)
+    with full_disk_named(folder):
+        folder = Path(folder).resolve()
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        new, old = _beside(folder, "new", "old")
+        try:
+            new.mkdir()
+            yield new
+            for path in (*new.rglob("*"), new):
+                if path.is_file():
+                    path.chmod(new.stat().st_mode & 0o666)  # as any new file, whoever wrote it
+                _flush(path)
+            if folder.exists():
+                os.replace(folder, old)
+            os.replace(new, folder)
+            _flush(folder.parent)
+        except BaseException:
+            if old.exists() and not folder.exists():
+                os.replace(old, folder)
+            raise
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+            if folder.exists():
+                shutil.rmtree(old, ignore_errors=True)
 
 
 def _beside(path: Path, *kinds: str) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from trellex.files import atomic_writer
+from trellex.files import atomic_writer, denied
 
 
 class Record(BaseModel):
@@ -26,9 +26,14 @@ class Record(BaseModel):
 
     @classmethod
     def load_json(cls, path: Path, what: str, remedy: str) -> Self:
-        """Read a file. Raises ValueError that names it, the first problem and the remedy if it is not `what`."""
+        """Read a file. Raises ValueError that names it, the first problem and the remedy if it is not `what`.
+
+        Raises PermissionError that names it if this user may not read it.
+        """
         try:
             return cls.model_validate_json(path.read_bytes())
+        except PermissionError as error:
+            raise denied(path) from error
         except (OSError, ValidationError) as error:
             problem = error.strerror if isinstance(error, OSError) else problems(error, cls)[0]
             raise ValueError(f"{path}: not {what} ({problem}); {remedy}") from error

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import Parameter
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -19,11 +19,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from trellex.files import FullDiskError, denied, is_full_disk
 from trellex.records import problems
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+EXTRAS = {  # those that bring the modules which the base install has not
+    **dict.fromkeys(("torch", "safetensors", "onnx"), "train"),
+    **dict.fromkeys(("fugashi", "ipadic"), "ja"),
+    **dict.fromkeys(("fastapi", "uvicorn"), "serve"),
+    "matplotlib": "report",
+    "tensorboard": "tensorboard",
+}
 
 stderr = Console(stderr=True)
 
@@ -34,14 +43,40 @@ def errors_explained() -> Iterator[None]:
     with _ended_by_signals():
         try:
             yield
+            _flush_stdout()
         except BrokenPipeError:
             raise  # the reader has left, as `head` does: typer ends quietly
-        except ModuleNotFoundError as error:
-            complain(f"{error}; pip install 'trellex[train,ja]' brings all that Trellex may need")
-            raise typer.Exit(1) from error
         except (ValueError, OSError, ImportError, FloatingPointError) as error:
-            complain("; ".join(problems(error)) if isinstance(error, ValidationError) else str(error))
+            complain(_told(error))
+            _drop_unwritten()
             raise typer.Exit(1) from error
+
+
+def _told(error: Exception) -> str:
+    """What is wrong and what to do, in a line."""
+    if isinstance(error, ValidationError):
+        return "; ".join(problems(error))
+    if isinstance(error, ModuleNotFoundError):
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        return f"{error}; pip install '{f'trellex[{extra}]' if extra else 'trellex'}' brings it"
+    if isinstance(error, PermissionError) and error.filename is not None:
+        return str(denied(error.filename))
+    if isinstance(error, OSError) and is_full_disk(error) and not isinstance(error, FullDiskError):
+        return str(FullDiskError("stdout"))  # all files are named where they are written
+    return str(error)
+
+
+def _drop_unwritten() -> None:
+    """Forget what stdout could not take, for at its end Python would try, and complain, once more."""
+    try:
+        _flush_stdout()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _flush_stdout() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
 
 
 def complain(message: str) -> None:
@@ -113,11 +148,3 @@ def examples(*commands: str) -> Callable[[Command], Command]:
 
 def examples_of(command: Callable[..., None]) -> str:
     return "\n\n".join(f"Example: {example}" for example in getattr(command, "examples", ()))
-
-
-def check_readable(path: Path) -> None:
-    """Raises OSError that names what is wrong if a file cannot be read."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path}: is a folder; give the name of a file")
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: there is no such file")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.arrays import as_count
+from trellex.kinds import CHECKPOINT, EXPORT, RUN, check_kind
 from trellex.loaded import LoadedModel
 from trellex.runtime.folder import is_export
 from trellex.search import Hypothesis, SearchSettings, in_batches, score
@@ -168,6 +169,7 @@ def load(
         decoding: "paper" or "exact", instead of what a model in torch was trained with
     """
     folder = Path(path)
+    check_kind(folder, RUN, CHECKPOINT, EXPORT)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: there is no such folder; give an exported model, a run or a checkpoint")
     if is_export(folder):

@@ -277,7 +277,7 @@ class TestBadRun:
         options = ("--output", copied, "--max-steps", 44, "--quiet")
         with monkeypatch.context() as patch:
             patch.setattr(checkpoint, "save_file", full)
-            assert_error(trellex("train", trained.recipe, *options), "step-000000042", "No space left", "make room")
+            assert_error(trellex("train", trained.recipe, *options), "step-000000042", "no space left", "make room")
         assert contents(copied) == before
         assert trellex("train", trained.recipe, *options).exit_code == 0
 

@@ -1,11 +1,40 @@
 """Files and folders appear whole or not at all."""
 
+import errno
 import os
 import stat
+import tempfile
+from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors import SafetensorError
 
-from trellex.files import atomic_folder, atomic_writer
+from trellex.files import (
+    FullDiskError,
+    atomic_folder,
+    atomic_writer,
+    check_new_file,
+    check_readable,
+    check_writable,
+)
+
+FULL = Path("/dev/full")  # every byte that is written to it is one too many
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+umasks = pytest.mark.parametrize("mask", [0o022, 0o077, 0o002], ids=oct)
+
+
+@pytest.fixture
+def umask():
+    """Sets the umask, until the test ends."""
+    before = os.umask(0)
+    os.umask(before)
+    yield os.umask
+    os.umask(before)
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def names(folder):
@@ -39,12 +68,12 @@ class TestAtomicWriter:
         assert (tmp_path / "file").read_text() == "old"
         assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
-    def test_permissions_are_those_of_any_file(self, tmp_path):
-        (tmp_path / "plain").touch()
+    @umasks
+    def test_permissions_are_those_of_any_file(self, tmp_path, umask, mask):
+        umask(mask)
         with atomic_writer(tmp_path / "file"):
             pass
-        modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
-        assert len(modes) == 1
+        assert mode(tmp_path / "file") == 0o666 & ~mask
 
 
 class TestSpecialFiles:
@@ -126,7 +155,7 @@ class TestAtomicFolder:
 
         with monkeypatch.context() as patch:
             patch.setattr(os, function, fail)
-            with pytest.raises(OSError, match="No space left"):
+            with pytest.raises(OSError, match="no space left"):
                 fill("new")
         assert (old / "file").read_text() == "old"
         assert names(tmp_path) == ["folder"]
@@ -160,14 +189,13 @@ class TestAtomicFolder:
         paths = [tmp_path, tmp_path / "folder", *(tmp_path / "folder").rglob("*")]
         assert flushed == {path.stat().st_ino for path in paths}
 
-    def test_permissions_are_those_of_any_folder(self, fill, tmp_path):
-        (tmp_path / "plain").mkdir()
-        (tmp_path / "plain" / "file").touch()
+    @umasks
+    def test_permissions_are_those_of_any_folder(self, tmp_path, umask, mask):
+        umask(mask)
         with atomic_folder(tmp_path / "folder") as new:
             os.close(os.open(new / "file", os.O_CREAT, 0o600))
-        for name in ("", "file"):
-            modes = {stat.S_IMODE((tmp_path / folder / name).stat().st_mode) for folder in ("plain", "folder")}
-            assert len(modes) == 1
+        assert mode(tmp_path / "folder") == 0o777 & ~mask
+        assert mode(tmp_path / "folder" / "file") == 0o666 & ~mask
 
     def test_a_link_is_followed(self, old, tmp_path):
         (tmp_path / "link").symlink_to("folder")
@@ -175,3 +203,109 @@ class TestAtomicFolder:
             (new / "file").write_text("new")
         assert (tmp_path / "link").is_symlink()
         assert (old / "file").read_text() == "new"
+
+
+class TestFullDisk:
+    """The message has the name that users know, whoever found that there is no room."""
+
+    MESSAGE = r"^{}: no space left on the device; free some, or choose another place$"
+
+    @needs_full
+    def test_names_a_device(self):
+        with pytest.raises(FullDiskError, match=self.MESSAGE.format(FULL)), atomic_writer(FULL) as file:
+            file.write("text")
+
+    @needs_full
+    def test_numpy_tells_it_in_its_own_words(self, tmp_path):
+        (tmp_path / "array.npy").symlink_to(FULL)
+        with (
+            pytest.raises(FullDiskError, match=self.MESSAGE.format(tmp_path / "folder")),
+            atomic_folder(tmp_path / "folder"),
+        ):
+            np.save(tmp_path / "array.npy", np.zeros(1 << 20))
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            OSError(errno.ENOSPC, "No space left on device"),
+            OSError(errno.EDQUOT, "Disk quota exceeded"),
+            OSError("512 requested and 0 written"),
+            SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
+        ],
+        ids=str,
+    )
+    def test_of_a_file_in_a_folder_names_the_folder(self, tmp_path, monkeypatch, error):
+        monkeypatch.chdir(tmp_path)
+        with (
+            pytest.raises(FullDiskError, match=self.MESSAGE.format("folder")),
+            atomic_folder("folder") as new,
+            atomic_writer(new / "file"),
+        ):
+            raise error
+        assert names(tmp_path) == []
+
+    def test_other_errors_stay_what_they_are(self, tmp_path):
+        error = OSError(errno.EIO, "Input/output error")
+        with pytest.raises(OSError, match="Input/output error") as raised, atomic_folder(tmp_path / "folder"):
+            raise error
+        assert raised.value is error
+
+
+class TestCheckReadable:
+    def test_a_file(self, tmp_path):
+        (tmp_path / "file").touch()
+        check_readable(tmp_path / "file")
+
+    def test_what_is_none(self, tmp_path):
+        with pytest.raises(IsADirectoryError, match=f"{tmp_path}: is a folder; give the name of a file"):
+            check_readable(tmp_path)
+        with pytest.raises(FileNotFoundError, match="none: there is no such file"):
+            check_readable(tmp_path / "none")
+
+    def test_one_that_may_not_be_read(self, tmp_path, monkeypatch):
+        (tmp_path / "file").touch()
+        monkeypatch.setattr(os, "access", lambda path, kind: False)  # root may read all
+        with pytest.raises(
+            PermissionError, match=r"file: permission denied; its owner can allow it with `chmod a\+rX`"
+        ):
+            check_readable(tmp_path / "file")
+
+
+class TestCheckWritable:
+    @pytest.fixture
+    def read_only(self, monkeypatch):
+        """Makes all folders read-only: to root none is by its mode."""
+
+        def refuse(dir):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(dir))
+
+        monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+
+    def test_leaves_no_trace(self, tmp_path):
+        check_writable(tmp_path)
+        check_writable(tmp_path / "some" / "folder")
+        check_new_file(tmp_path / "file")
+        assert names(tmp_path) == []
+
+    def test_names_the_folder_that_is_there(self, tmp_path, read_only):
+        for folder in (tmp_path, tmp_path / "some" / "folder"):
+            with pytest.raises(OSError, match=rf"^{tmp_path}: cannot be written \(Read-only file system\); choose an"):
+                check_writable(folder)
+
+    def test_a_file_in_the_way(self, tmp_path):
+        (tmp_path / "file").touch()
+        for folder in (tmp_path / "file", tmp_path / "file" / "folder"):
+            with pytest.raises(NotADirectoryError, match=f"^{tmp_path / 'file'}: is a file, not a folder"):
+                check_writable(folder)
+
+    @pytest.mark.parametrize("write", [check_new_file, lambda path: atomic_writer(path).__enter__()])
+    def test_of_a_file(self, tmp_path, write, read_only):
+        with pytest.raises(OSError, match=f"^{tmp_path}: cannot be written"):
+            write(tmp_path / "file")
+        with pytest.raises(FileNotFoundError, match="there is no folder"):
+            write(tmp_path / "none" / "file")
+        with pytest.raises(IsADirectoryError, match="is a folder"):
+            write(tmp_path)
+
+    def test_a_device_is_not_replaced(self, read_only):
+        check_new_file(os.devnull)

@@ -1,5 +1,7 @@
 """Records know their keys, and what is wrong with one is told by its place, with the file and the remedy."""
 
+from pathlib import Path
+
 import pytest
 from pydantic import Field, ValidationError, model_validator
 
@@ -98,3 +100,14 @@ class TestJson:
             (tmp_path / "tree.json").write_bytes(text)
         with pytest.raises(ValueError, match=rf"tree.json: not a tree \({problem}.*; plant one$"):
             Tree.load_json(tmp_path / "tree.json", "a tree", "plant one")
+
+
+def test_a_file_that_may_not_be_read_is_not_taken_for_a_bad_one(tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)  # root may read all
+    with pytest.raises(
+        PermissionError, match=r"leaf.json: permission denied; its owner can allow it with `chmod a\+rX`"
+    ):
+        Leaf.load_json(tmp_path / "leaf.json", "a leaf", "grow one")

@@ -1,7 +1,9 @@
 """Commands get their options from settings, and start without torch."""
 
+import errno
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,8 +13,9 @@ from pydantic import Field
 from typer.testing import CliRunner
 
 from trellex.cli import app
+from trellex.files import FullDiskError
 from trellex.records import Record
-from trellex.terminal import with_options_of
+from trellex.terminal import EXTRAS, errors_explained, with_options_of
 from trellex.text import PrepareSettings
 
 
@@ -85,3 +88,53 @@ finally:
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
     assert "prepare" in result.stdout
+
+
+@pytest.fixture
+def explained(capsys):
+    """What the user reads of an error, without its colour."""
+
+    def explained(error):
+        with pytest.raises(typer.Exit) as ended, errors_explained():
+            raise error
+        assert ended.value.exit_code == 1
+        return " ".join(capsys.readouterr().err.split())
+
+    return explained
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("module", "extra"),
+        [
+            *(("torch", "train"), ("torch.nn", "train"), ("onnx", "train"), ("fugashi", "ja"), ("ipadic", "ja")),
+            *(("matplotlib.pyplot", "report"), ("tensorboard", "tensorboard"), ("fastapi", "serve")),
+        ],
+    )
+    def test_a_missing_module_names_what_brings_it(self, explained, module, extra):
+        told = explained(ModuleNotFoundError(f"No module named '{module}'", name=module))
+        assert told == f"error: No module named '{module}'; pip install 'trellex[{extra}]' brings it"
+
+    def test_one_of_the_base_install(self, explained):
+        told = explained(ModuleNotFoundError("No module named 'yaml'", name="yaml"))
+        assert told == "error: No module named 'yaml'; pip install 'trellex' brings it"
+
+    def test_what_is_optional_is_in_the_extra_of_that_name(self):
+        project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        optional = project["optional-dependencies"]
+        known = {module: extra for module, extra in EXTRAS.items() if extra in optional}
+        assert {"train", "ja", "report", "serve"} <= set(known.values())
+        for module, extra in known.items():
+            assert any(requirement.startswith(module) for requirement in optional[extra])
+
+    def test_a_file_that_may_not_be_read(self, explained):
+        told = explained(PermissionError(13, "Permission denied", "some/file"))
+        assert told == "error: some/file: permission denied; its owner can allow it with `chmod a+rX`"
+
+    @pytest.mark.parametrize(
+        ("error", "place"),
+        [(FullDiskError("some/file"), "some/file"), (OSError(errno.ENOSPC, "No space left on device"), "stdout")],
+        ids=str,
+    )
+    def test_a_full_disk(self, explained, error, place):
+        assert explained(error) == f"error: {place}: no space left on the device; free some, or choose another place"

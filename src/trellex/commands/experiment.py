@@ -42,8 +42,12 @@ def experiment(
         from trellex.experiment.display import table
         from trellex.experiment.grid import Grid
         from trellex.experiment.runner import Runner
+        from trellex.files import check_writable
 
-        runner = Runner(Grid.load(grid), only or (), at_once)
+        loaded = Grid.load(grid)
+        for folder in () if list_cells else (loaded.runs, loaded.results):
+            check_writable(folder)
+        runner = Runner(loaded, only or (), at_once)
         if not list_cells:
             runner.run(timing, stderr)
         if as_json:

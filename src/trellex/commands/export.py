@@ -21,8 +21,10 @@ def export(
     """Write a model for CPUs: `trellex translate` runs it with ONNX Runtime and without torch."""
     with errors_explained():
         from trellex.runtime.export import export as export_model
+        from trellex.runtime.folder import check_place
         from trellex.training.loading import load_checkpoint
 
+        check_place(folder)
         export_model(load_checkpoint(model, decoding=decoding), folder, precision)
         files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
         show({"folder": str(folder), "precision": precision, "bytes": sum(files.values()), **files}, as_json)

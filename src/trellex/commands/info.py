@@ -20,8 +20,10 @@ def info(
     Of an exported model: what it is, and whether all of its files are as they were written.
     """
     with errors_explained():
+        from trellex.kinds import CHECKPOINT, EXPORT, RUN, check_kind
         from trellex.runtime.folder import Export, is_export
 
+        check_kind(model, RUN, CHECKPOINT, EXPORT)
         if is_export(model):
             export = Export.open(model)
             export.verify()

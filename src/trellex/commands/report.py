@@ -23,8 +23,10 @@ def report(
     The same results always give the same bytes.
     """
     with errors_explained():
+        from trellex.files import check_writable
         from trellex.report.page import write_report
 
+        check_writable(output)
         files = write_report(results, output)
         pages = [str(path) for path in files if path.parent == output]
         if as_json:

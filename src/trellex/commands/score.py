@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trellex.terminal import Json, check_readable, errors_explained, examples, show
+from trellex.terminal import Json, errors_explained, examples, show
 
 
 @examples("trellex score phrasebook/run test.en test.ja --calibration")
@@ -34,12 +34,14 @@ def score(
     """
     with errors_explained():
         from trellex.evaluation import Calibration
-        from trellex.files import atomic_writer
+        from trellex.files import atomic_writer, check_new_file, check_readable
         from trellex.text.lines import read_pairs
         from trellex.translator import load
 
         for path in (sources, translations):
             check_readable(path)
+        if output is not None:
+            check_new_file(output)
         translator = load(model, threads=threads, device=device)
         table = Calibration()
 

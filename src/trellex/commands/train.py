@@ -25,12 +25,15 @@ def train(
     """Train a model. Interrupted runs go on where they were when the same command is given again."""
     with errors_explained():
         from trellex.evaluation.curve import averaged_test_bleu, best_evaluation
+        from trellex.files import check_writable
         from trellex.training.display import Display
         from trellex.training.processes import is_first_process
         from trellex.training.recipe import load_recipe
         from trellex.training.trainer import Trainer
 
         settings = load_recipe(recipe, head=head, output=output, seed=seed, max_steps=max_steps)
+        if is_first_process():
+            check_writable(settings.output)
         trainer = Trainer(settings, Display(settings.head.type, quiet or not is_first_process()))
         evaluations = trainer.run()
         if not trainer.processes.is_first:

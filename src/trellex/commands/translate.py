@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from trellex.terminal import check_readable, complain, errors_explained, examples, stderr
+from trellex.terminal import complain, errors_explained, examples, stderr
 
 
 @examples(
@@ -51,7 +51,7 @@ def translate(
     with errors_explained():
         import numpy as np
 
-        from trellex.files import atomic_writer
+        from trellex.files import atomic_writer, check_new_file, check_readable
         from trellex.search import SearchSettings
         from trellex.text.lines import read_chunks
         from trellex.translator import load
@@ -69,6 +69,8 @@ def translate(
             sys.stdout.reconfigure(encoding="utf-8")
         for path in files or ():
             check_readable(path)
+        if output is not None:
+            check_new_file(output)
         translator = load(model, threads=threads, device=device, decoding=decoding)
         random, with_scores, problems, done = np.random.default_rng(seed), as_json or nbest > 1, 0, 0
         shows_progress = stderr.is_terminal and (output is not None or not sys.stdout.isatty())

@@ -9,6 +9,7 @@ from pathlib import Path
 from trellex.evaluation.bootstrap import STATISTICS
 from trellex.evaluation.result import Result
 from trellex.heads.spec import HeadSpec
+from trellex.kinds import RESULTS, check_kind
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class ResultSet:
     @classmethod
     def load(cls, folder: Path) -> ResultSet:
         """Read every `*.json` of the folder. Raises ValueError or OSError that names the file and what to do."""
+        check_kind(folder, RESULTS)
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder}: there is no such folder; name the folder with the results")
         results = {path: Result.load(path) for path in sorted(folder.glob("*.json"))}

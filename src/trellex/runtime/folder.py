@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from trellex.files import atomic_folder
+from trellex.files import atomic_folder, check_readable, check_writable
 from trellex.heads.spec import AnyHeadSpec
+from trellex.kinds import EXPORT, EXPORT_FILE, check_kind
 from trellex.nmt.settings import ModelSettings
 from trellex.records import Record
 from trellex.text.manifest import TextSettings
 
-MANIFEST = "trellex.json"
+MANIFEST = EXPORT_FILE
 FORMAT: Literal["trellex-runtime"] = "trellex-runtime"
 REMEDY = "export the model again"
 
@@ -55,12 +56,14 @@ class Export(NamedTuple):
     @classmethod
     def open(cls, path: Path) -> Export:
         """Read the manifest, and check that every file is there and whole. Raises ValueError that names what is not."""
+        check_kind(path, EXPORT)
         manifest = RuntimeManifest.load_json(path / MANIFEST, "the manifest of an exported model", REMEDY)
         for name, (size, _) in manifest.files.items():
             if Path(name).name != name:
                 raise ValueError(f"{path / MANIFEST}: {name!r} is not a plain file name; {REMEDY}")
             if not (path / name).is_file():
                 raise ValueError(f"{path / name}: missing; {REMEDY}")
+            check_readable(path / name)
             found = (path / name).stat().st_size
             if found != size:
                 raise ValueError(f"{path / name}: has {found:,} bytes instead of {size:,}: damaged; {REMEDY}")
@@ -101,16 +104,22 @@ def is_export(folder: Path) -> bool:
 
 @contextmanager
 def new_export(folder: Path, manifest: RuntimeManifest) -> Iterator[Path]:
-    """A folder to fill that takes the place of `folder` at the end of the block, with a manifest of all its files.
+    """A folder to fill that takes the place of `folder` at the end of the block, with a manifest of all its files."""
+    check_place(folder)
+    with atomic_folder(folder) as new:
+        yield new
+        files = {path.name: (path.stat().st_size, _sha256(path)) for path in sorted(new.iterdir())}
+        manifest.model_copy(update={"files": files}).save_json(new / MANIFEST, indent=1)
+
+
+def check_place(folder: Path) -> None:
+    """Raises ValueError or OSError if no export can be written here.
 
     Only an earlier export with nothing else in it, or an empty folder, is replaced.
     """
     if folder.exists() and not _is_ours(folder):
         raise ValueError(f"{folder}: is there already and holds other files; choose another folder")
-    with atomic_folder(folder) as new:
-        yield new
-        files = {path.name: (path.stat().st_size, _sha256(path)) for path in sorted(new.iterdir())}
-        manifest.model_copy(update={"files": files}).save_json(new / MANIFEST, indent=1)
+    check_writable(folder.resolve().parent)
 
 
 def _is_ours(folder: Path) -> bool:

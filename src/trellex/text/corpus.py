@@ -18,7 +18,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from trellex.files import AnyPath, atomic_folder, atomic_writer
+from trellex.files import AnyPath, atomic_folder, atomic_writer, check_readable, check_writable
 from trellex.text.lines import ANY_LENGTH, read_lines, read_pairs
 from trellex.text.manifest import (
     MANIFEST,
@@ -64,6 +64,7 @@ class Corpus:
             path, expected = folder / name, manifest.files.get(name)
             if not path.is_file():
                 raise ValueError(f"{path}: missing; {REMEDY}")
+            check_readable(path)
             if path.stat().st_size != expected:
                 raise ValueError(f"{path}: has {path.stat().st_size} bytes, not {expected} as prepared; {REMEDY}")
         return cls(folder, manifest)
@@ -89,6 +90,8 @@ def prepare(settings: PrepareSettings, folder: AnyPath, report: Report | None = 
     folder, report = Path(folder).resolve(), report or (lambda stage, done, total: None)
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST).exists())):
         raise ValueError(f"{folder}: exists and is no prepared corpus; choose another folder, or remove it")
+    if not folder.exists():  # else it may be up to date
+        check_writable(folder)
     inputs = _digest_inputs(settings, report)
     manifest = _unchanged(folder, settings, inputs)
     if manifest is not None:

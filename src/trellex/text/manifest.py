@@ -10,11 +10,12 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from trellex.files import AnyPath
+from trellex.kinds import CORPUS, CORPUS_FILE, check_kind
 from trellex.records import Record
 from trellex.text.tokenizers import Detokenizer, Tokenizer, build_detokenizer, build_tokenizer, check_tokenizer
 
 SIDES = ("source", "target")
-MANIFEST = "manifest.json"
+MANIFEST = CORPUS_FILE
 REMEDY = "run `trellex prepare` again"
 
 
@@ -142,6 +143,7 @@ class Manifest(Record, frozen=True):
     @classmethod
     def load(cls, folder: AnyPath) -> Self:
         """Read it from the folder of a corpus. Raises ValueError that names the file if there is none, or another."""
+        check_kind(folder, CORPUS)
         return cls.load_json(Path(folder) / MANIFEST, "the manifest of a prepared corpus", REMEDY)
 
 

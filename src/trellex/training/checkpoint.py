@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,13 +16,13 @@ from torch import Tensor
 
 from trellex import codes
 from trellex.codes import Code
-from trellex.files import atomic_folder, atomic_writer
+from trellex.files import atomic_folder, atomic_writer, check_readable, is_full_disk
 from trellex.heads.spec import CodeSpec, HeadSpec
+from trellex.kinds import CHECKPOINT, CHECKPOINT_FILE, RUN, STEP_FOLDER, check_kind
 
 VERSION = 2
 REMEDY = "use another checkpoint, or remove this one to train on from the one before"
 CODE = "code.json"
-STEP_FOLDER = re.compile(r"step-[0-9]{9}")
 
 
 @contextmanager
@@ -32,8 +31,9 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, SafetensorError) as error:
-        remedy = "make room, and the same command goes on from the newest checkpoint"
-        raise OSError(f"{path}: could not be written ({error}); {remedy}") from error
+        problem, remedy = ("no space left on the device", "make room") if is_full_disk(error) else (error, "mend that")
+        remedy += ", and the same command goes on from the newest checkpoint"
+        raise OSError(f"{path}: could not be written ({problem}); {remedy}") from error
 
 
 def save_checkpoint(
@@ -54,14 +54,16 @@ def save_checkpoint(
             shutil.copyfile(original, new / name)
         if code is not None:
             code.save(new / CODE)
-        (new / "checkpoint.json").write_text(json.dumps({"version": VERSION, **info}, indent=1), encoding="utf-8")
+        (new / CHECKPOINT_FILE).write_text(json.dumps({"version": VERSION, **info}, indent=1), encoding="utf-8")
 
 
 def load_info(folder: Path) -> dict[str, Any]:
     """The JSON part of a checkpoint."""
-    path = folder / "checkpoint.json"
+    path = folder / CHECKPOINT_FILE
     if not path.is_file():
-        raise FileNotFoundError(f"{folder}: no checkpoint.json here; give a checkpoint's folder or that of its run")
+        raise FileNotFoundError(f"{folder}: no {CHECKPOINT_FILE} here; give a checkpoint's folder or that of its run")
+    for file in filter(Path.is_file, sorted(folder.iterdir())):
+        check_readable(file)
     try:
         info = json.loads(path.read_text(encoding="utf-8"))
         version = info["version"]
@@ -138,7 +140,8 @@ def remove_old(run: Path, keep: int) -> None:
 
 def model_folder(path: Path) -> Path:
     """The checkpoint to translate with: the folder itself, or a run's best, or its newest."""
-    if (path / "checkpoint.json").is_file():
+    check_kind(path, RUN, CHECKPOINT)
+    if (path / CHECKPOINT_FILE).is_file():
         return path
     folder = best_checkpoint(path) or newest_checkpoint(path)
     if folder is None:

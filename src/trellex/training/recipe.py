@@ -9,6 +9,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from trellex.heads.spec import AnyHeadSpec, HeadSpec
+from trellex.kinds import check_kind
 from trellex.nmt.settings import ModelSettings
 from trellex.records import Record
 
@@ -87,6 +88,7 @@ def read_yaml(path: Path, kind: str) -> dict[str, Any]:
     """
     packaged = PACKAGED.joinpath(*path.parts[1:])
     file = packaged if path.parts[:1] == ("recipes",) and not path.exists() else path
+    check_kind(file, f"a {kind}")
     if not file.is_file():
         raise FileNotFoundError(f"{path}: there is no such {kind}")
     try:

@@ -380,7 +380,7 @@ class TestExport:
         before = contents(folder)
         monkeypatch.setattr(f"trellex.runtime.{step}", fail)
         for target in (folder, folder.parent / "new"):
-            with pytest.raises(OSError, match="No space left"):
+            with pytest.raises(OSError, match="no space left"):
                 export(loaded, target)
         assert contents(folder) == before
         assert [path.name for path in folder.parent.iterdir()] == [folder.name]

@@ -82,7 +82,7 @@ class TestSave:
         first = save(1)
         before = {path.name: path.read_bytes() for path in first.iterdir()}
         monkeypatch.setattr(f"trellex.{place}", full_disk)
-        with pytest.raises(OSError, match=r"step-000000002: could not be written .*No space left.*; make room"):
+        with pytest.raises(OSError, match=r"step-000000002: could not be written .*no space left.*; make room"):
             save(2)
         assert [path.name for path in (tmp_path / "run").iterdir()] == ["step-000000001"]
         assert {path.name: path.read_bytes() for path in first.iterdir()} == before
@@ -141,7 +141,7 @@ class TestCode:
 
     def test_full_disk_leaves_no_trace(self, save_code, tmp_path, monkeypatch):
         monkeypatch.setattr("trellex.codes.code.atomic_writer", full_disk)
-        with pytest.raises(OSError, match=r"step-000000001: could not be written .*No space left.*; make room"):
+        with pytest.raises(OSError, match=r"step-000000001: could not be written .*no space left.*; make room"):
             save_code(FrequencyCode(9))
         assert list((tmp_path / "run").iterdir()) == []
 

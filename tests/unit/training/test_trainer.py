@@ -283,7 +283,7 @@ class TestTrouble:
 
         with monkeypatch.context() as patch:
             patch.setattr(checkpoint, "save_file", full)
-            with pytest.raises(OSError, match=r"step-000000004: could not be written .*No space left"):
+            with pytest.raises(OSError, match=r"step-000000004: could not be written .*no space left"):
                 trainer(settings).run()
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
         assert steps(settings.output) == [2]

@@ -11,6 +11,7 @@ from trellex.commands.evaluate import evaluate
 from trellex.commands.experiment import experiment
 from trellex.commands.export import export
 from trellex.commands.info import info
+from trellex.commands.new import new
 from trellex.commands.prepare import prepare
 from trellex.commands.report import report
 from trellex.commands.score import score
@@ -42,7 +43,7 @@ def _options(
     """Options of no verb; `help` of the application is what is shown."""
 
 
-for verb in (prepare, train, experiment, translate, score, evaluate, report, export, info):
+for verb in (new, prepare, train, experiment, translate, score, evaluate, report, export, info):
     app.command(epilog=examples_of(verb))(verb)
 
 if __name__ == "__main__":

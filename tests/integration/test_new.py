@@ -130,8 +130,9 @@ class TestWhatIsThere:
         (tmp_path / "new").write_text("", encoding="utf-8")
         assert_error(new(tmp_path / "new"), tmp_path / "new", "is no folder")
 
-    def test_a_wrong_head_is_told_before_any_work(self, new, tmp_path):
-        assert_error(new(tmp_path / "new", "--head", "hybird-64"), "hybrid-N", "hybird-64")
+    @pytest.mark.parametrize("head", ["hybird-64", "{type: binary", "[1]"])
+    def test_a_wrong_head_is_told_before_any_work(self, new, tmp_path, head):
+        assert_error(new(tmp_path / "new", "--head", head), "expected", head)
         assert not (tmp_path / "new").exists()
 
 

@@ -77,7 +77,7 @@ def load_recipe(
     training = data.get("training") or {}
     if isinstance(training, dict):
         data["training"] = training | _given(seed=seed, max_steps=max_steps)
-    data |= _given(head=read_head(head), output=output)
+    data |= _given(head=_head(head), output=output)
     return Recipe.checked(data, path)
 
 
@@ -100,8 +100,7 @@ def read_yaml(path: Path, kind: str) -> dict[str, Any]:
     return data
 
 
-def read_head(text: str | None) -> Any:
-    """A head that was given in a command: its name, or a mapping in YAML."""
+def _head(text: str | None) -> Any:
     if text is None:
         return None
     try:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -9,7 +10,6 @@ import sys
 import pytest
 import yaml
 
-from conftest import ONE_THREAD
 from trellex.training import pace
 from trellex.training.recipe import Recipe, load_recipe
 
@@ -99,7 +99,8 @@ class TestRecipe:
     def test_without_torch_it_is_not_timed(self, text, tmp_path):
         command = [sys.executable, "-c", WITHOUT_TORCH, "new", tmp_path / "new", *text("train", "dev")]
         whitespace = ["--source-tokenizer", "whitespace", "--target-tokenizer", "whitespace"]
-        result = subprocess.run([*command, *whitespace], capture_output=True, env=ONE_THREAD, text=True, timeout=120)
+        environment = os.environ | {"COLUMNS": "200"}
+        result = subprocess.run([*command, *whitespace], capture_output=True, env=environment, text=True, timeout=120)
         assert result.returncode == 0, result.stderr
         assert "torch" in result.stderr
         assert "pip install 'trellex[train]'" in result.stderr

@@ -145,7 +145,7 @@ def _choose(folder: Path, head: HeadSpec | None, minutes: float | None) -> tuple
     limit = minutes if minutes or on_gpu else CPU_MINUTES
 
     def tell(tried: Choice) -> None:
-        comparison = f", more than {limit:g}" if tried.exceeds(limit) else ""
+        comparison = f", more than {limit:g} minutes" if tried.exceeds(limit) else ""
         _tell(f"size {tried.recipe.model.hidden_size}: {tried.epochs:.3g} epochs take {_duration(tried)}{comparison}")
 
     with stderr.status("timing some steps of training"):

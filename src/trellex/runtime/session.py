@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before it is imported: who translates what is nobody's business
 
 import onnxruntime
 from numpy.typing import NDArray

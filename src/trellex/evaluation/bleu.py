@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from sacrebleu.metrics.bleu import BLEU
 
+from trellex.text.languages import CHINESE, UNSPACED
+
 
 class Bleu(NamedTuple):
     """A score in percent and the signature that says how it was computed.
@@ -20,8 +22,12 @@ class Bleu(NamedTuple):
 
 
 def text_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str = "en", resamples: int = 0) -> Bleu:
-    """BLEU of detokenised text, by sacreBLEU's own tokeniser for the language (characters for Japanese)."""
-    tokenizer = {"ja": "char", "zh": "zh", "ko": "char"}.get(language, "13a")
+    """BLEU of detokenised text, by sacreBLEU's own tokeniser for the language.
+
+    Chinese has one of its own. Other languages without spaces between words are compared by characters, and so is
+    Korean, whose particles stick to its words.
+    """
+    tokenizer = "zh" if language in CHINESE else "char" if language in UNSPACED | {"ko"} else "13a"
     return _bleu(BLEU(tokenize=tokenizer), hypotheses, references, resamples)
 
 

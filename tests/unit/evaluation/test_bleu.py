@@ -38,7 +38,8 @@ class TestTokenBleu:
 
 class TestTextBleu:
     @pytest.mark.parametrize(
-        ("language", "tokenizer"), [("en", "13a"), ("de", "13a"), ("ja", "char"), ("ko", "char"), ("zh", "zh")]
+        ("language", "tokenizer"),
+        [("en", "13a"), ("de", "13a"), ("ja", "char"), ("ko", "char"), ("th", "char"), ("zh", "zh"), ("yue", "zh")],
     )
     def test_signature_names_the_tokeniser_of_the_language(self, language, tokenizer):
         signature = text_bleu(["a b"], ["a b"], language).signature

@@ -83,6 +83,10 @@ def complain(message: str) -> None:
     stderr.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
 
 
+def warn(message: str) -> None:
+    stderr.print(f"[bold yellow]warning:[/] {escape(message)}", highlight=False, soft_wrap=True)
+
+
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
     """Let a command clean up when the terminal or the system ends it, as it does on Ctrl-C."""
@@ -114,7 +118,8 @@ def show(result: dict[str, Any], as_json: bool) -> None:
 def with_options_of(settings: type[BaseModel]) -> Callable[[Command], Command]:
     """Give a command an option for every field, with its name, type, default and description, required ones first.
 
-    The command takes their values as `**options`; in its help they stand before its own options.
+    The command takes their values as `**options`, None if one is not given and its default depends on others. In its
+    help they stand before its own options.
     """
 
     def add_options(command: Command) -> Command:
@@ -133,7 +138,8 @@ def with_options_of(settings: type[BaseModel]) -> Callable[[Command], Command]:
 
 def _option(field: FieldInfo) -> Any:
     text = field.description or ""
-    return typer.Option(... if field.is_required() else field.default, help=f"{text[:1].upper()}{text[1:]}.")
+    default = ... if field.is_required() else None if field.default_factory else field.default
+    return typer.Option(default, help=f"{text[:1].upper()}{text[1:]}.")
 
 
 def examples(*commands: str) -> Callable[[Command], Command]:

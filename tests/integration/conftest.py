@@ -74,7 +74,8 @@ def prepare_options(phrasebook):
             for name in ("train", "dev", "test")
             for side, language in (("source", "en"), ("target", "ja"))
         }
-        options |= {"--source-language": "en", "--target-language": "ja"}
+        options |= {"--source-language": "en", "--target-language": "ja", "--tokenizer": "whitespace"}
+        options |= {"--min-count": 1}
         options |= {"--" + name.replace("_", "-"): value for name, value in replaced.items()}
         return [part for option in options.items() for part in option]
 

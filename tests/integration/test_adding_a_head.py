@@ -35,7 +35,7 @@ for split, count in {"train": 200, "dev": 10, "test": 10}.items():
     (corpus / f"{split}.t").write_text("".join(" ".join(line).upper() + "\\n" for line in lines))
 files = [x for split in ("train", "dev", "test") for side, end in (("source", "s"), ("target", "t"))
          for x in (f"--{split}-{side}", corpus / f"{split}.{end}")]
-invoke("prepare", "data", *files, "--source-language", "en", "--target-language", "en")
+invoke("prepare", "data", *files, "--source-language", "en", "--target-language", "en", "--tokenizer", "whitespace")
 Path("recipe.yaml").write_text("""
 data: data
 output: run

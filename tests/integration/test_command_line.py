@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shlex
 from importlib.metadata import version
 
@@ -60,7 +61,43 @@ class TestPrepare:
         assert (told["train pairs"], told["dev pairs"], told["test pairs"]) == (600, 40, 40)
         assert told["target words"] > 500
         assert result.stdout.count("\n") == 1
-        assert "600" in trellex("prepare", data, *prepare_options()).stdout
+        assert told["source"] == {"language": "en", "tokenizer": "whitespace", "lowercase": False, "min_count": 1}
+        assert told["splits"]["dev"]["target"]["max_length"] >= told["splits"]["dev"]["target"]["length_95"] > 0
+
+    def test_has_a_table_for_people(self, trellex, data, prepare_options):
+        told = json.loads(trellex("prepare", data, *prepare_options(), "--json").stdout)
+        result = trellex("prepare", data, *prepare_options())
+        rows = [re.split(" {2,}", line.strip()) for line in result.stdout.splitlines()]
+        assert ["train", "dev", "test"] in rows
+        assert ["pairs", "600", "40", "40"] in rows
+        assert ["source: en, whitespace"] in rows
+        assert ["vocabulary", f"{told['target words']:,}"] in rows
+        rates = [f"{split['source']['unknown_rate']:.2%}" for split in told["splits"].values()]
+        assert ["unknown tokens", *rates] in rows
+        assert "\x1b" not in result.stdout
+
+    def test_warns_on_stderr_each_time(self, trellex, tmp_path, phrasebook, prepare_options):
+        options = prepare_options(dev_source=phrasebook / "dev.ja", dev_target=phrasebook / "dev.en")
+        for _ in range(2):
+            result = trellex("prepare", tmp_path / "data", *options, "--json")
+            assert result.exit_code == 0
+            few, swapped = result.stderr.splitlines()
+            assert few.startswith(f"warning: {phrasebook / 'train.en'} and {phrasebook / 'train.ja'}: 600 pairs")
+            assert swapped.startswith("warning: dev_source looks like target-language text")
+            assert [f"warning: {told}" for told in json.loads(result.stdout)["warnings"]] == [few, swapped]
+
+    def test_tokenizers(self, trellex, tmp_path, prepare_options):
+        def tokenizers(*more, **replaced):
+            options = prepare_options(**replaced)
+            place = options.index("--tokenizer")
+            if not replaced.get("tokenizer"):
+                del options[place : place + 2]
+            told = json.loads(trellex("prepare", tmp_path / "data", *options, *more, "--json").stdout)
+            return told["source"]["tokenizer"], told["target"]["tokenizer"]
+
+        assert tokenizers() == ("moses", "mecab")
+        assert tokenizers("--target-tokenizer", "characters") == ("moses", "characters")
+        assert tokenizers("--source-tokenizer", "moses", tokenizer="whitespace") == ("moses", "whitespace")
 
     def test_a_second_run_changes_nothing(self, process, data, prepare_options):
         before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in data.iterdir()}
@@ -116,6 +153,7 @@ class TestBadText:
 
     def test_options(self, refused):
         refused("source_tokenizer", "mosess", "moses", source_tokenizer="mosess")
+        refused("source_language: 'jp' is no language code; did you mean 'ja' (Japanese)?", source_language="jp")
         refused("min_length: 9 is more than max_length, 3", min_length=9, max_length=3)
         refused("target_vocab_size", "greater than or equal to 4", target_vocab_size=2)
 
@@ -365,11 +403,25 @@ class TestTranslate:
 class TestEvaluate:
     def test_a_perfect_translation(self, trellex, phrasebook):
         reference = phrasebook / "test.ja"
-        told = json.loads(trellex("evaluate", reference, reference, "--language", "ja", "--json").stdout)
+        told = json.loads(trellex("evaluate", reference, reference, "--language", "ja", "--json").stdout)  # by MeCab
         assert (told["BLEU"], told["token BLEU"]) == (100, 100)
         assert "tok:char" in told["BLEU signature"]
         assert "case:lc" in told["token BLEU signature"]
         assert "100.0" in trellex("evaluate", reference, reference).stdout
+
+    def test_the_tokeniser_follows_from_the_language(self, trellex, tmp_path):
+        ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+        ours.write_text("a,b c,d\n")
+        theirs.write_text("a, b c, d\n")
+
+        def token_bleu(*options):
+            return json.loads(trellex("evaluate", ours, theirs, "--resamples", 0, "--json", *options).stdout)[
+                "token BLEU"
+            ]
+
+        assert token_bleu() == token_bleu("--tokenizer", "moses") != token_bleu("--tokenizer", "whitespace")
+        assert token_bleu("--language", "zh") == token_bleu("--language", "zh", "--tokenizer", "characters")
+        assert token_bleu("--language", "zh") not in (100, token_bleu())
 
     def test_translations(self, process, trellex, trained, phrasebook, tmp_path):
         trellex("translate", trained.run, phrasebook / "test.en", "--output", tmp_path / "out.ja")
@@ -381,7 +433,7 @@ class TestEvaluate:
         reference, worse = phrasebook / "test.ja", tmp_path / "worse.ja"
         lines = reference.read_text(encoding="utf-8").splitlines()
         worse.write_text("\n".join(["？", *lines[1:]]) + "\n", encoding="utf-8")
-        options = ("--language", "ja", "--tokenizer", "mecab", "--json")
+        options = ("--language", "ja", "--json")
         alone = json.loads(trellex("evaluate", worse, reference, *options).stdout)
         told = json.loads(trellex("evaluate", reference, reference, "--baseline", worse, *options).stdout)
         assert told["token BLEU above baseline"] > 0
@@ -398,6 +450,7 @@ class TestEvaluate:
         assert_error(trellex("evaluate", tmp_path / "empty", tmp_path / "empty"), tmp_path / "empty", "no lines")
         reference = phrasebook / "test.ja"
         assert_error(trellex("evaluate", reference, reference, "--tokenizer", "mecabb"), "mecab")
+        assert_error(trellex("evaluate", reference, reference, "--language", "jp"), "language: 'jp'", "'ja' (Japanese)")
         options = ("--baseline", reference, "--resamples", 0)
         assert_error(trellex("evaluate", reference, reference, *options), "resamples", "leave --resamples out")
         result = trellex("evaluate", reference, reference, "--baseline", phrasebook / "train.ja")

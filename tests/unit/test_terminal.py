@@ -73,7 +73,7 @@ class TestOptions:
 
 def test_prepare_has_an_option_for_every_setting():
     options = {option.name for option in typer.main.get_command(app).commands["prepare"].params}
-    assert options == {*PrepareSettings.model_fields, "folder", "as_json"}
+    assert options == {*PrepareSettings.model_fields, "folder", "tokenizer", "as_json"}
 
 
 def test_help_needs_no_torch():

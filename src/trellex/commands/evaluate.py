@@ -11,12 +11,18 @@ import typer
 from trellex.terminal import Json, errors_explained, examples, show
 
 
-@examples("trellex evaluate translations.ja test.ja --language ja --tokenizer mecab --baseline other.ja")
+@examples("trellex evaluate translations.ja test.ja --language ja --baseline other.ja")
 def evaluate(
     hypotheses: Annotated[Path, typer.Argument(help="Translations, one a line.")],
     references: Annotated[Path, typer.Argument(help="What they should be, line by line.")],
-    language: Annotated[str, typer.Option(help="The language of the text.")] = "en",
-    tokenizer: Annotated[str, typer.Option(help="Tokeniser for token BLEU.")] = "whitespace",
+    language: Annotated[str, typer.Option(help="The language of the text, an ISO 639 code such as en.")] = "en",
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(
+            help="What cuts the text for token BLEU: whitespace (it is cut already), moses, mecab or characters; "
+            "unless given, mecab for Japanese, characters for others without spaces between words, moses for the rest."
+        ),
+    ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(help="Translations by another system, to compare token BLEU with, sentence by sentence."),
@@ -28,16 +34,18 @@ def evaluate(
     with errors_explained():
         from trellex.evaluation import text_bleu, token_bleu
         from trellex.evaluation.bootstrap import paired_bootstrap, sentence_statistics
+        from trellex.text.languages import check_language
         from trellex.text.lines import read_lines, read_pairs
-        from trellex.text.tokenizers import build_tokenizer
+        from trellex.text.tokenizers import build_tokenizer, default_tokenizer
 
+        check_language(language)
         pairs = list(read_pairs(hypotheses, references))
         if not pairs:
             raise ValueError(f"{references}: no lines to compare with")
         if baseline is not None and not resamples:
             raise ValueError("resamples: a baseline is compared by bootstrap; leave --resamples out")
         ours, theirs = zip(*pairs, strict=True)
-        tokenize = build_tokenizer(tokenizer, language).tokenize
+        tokenize = build_tokenizer(tokenizer or default_tokenizer(language), language).tokenize
 
         def cut(lines: Iterable[str]) -> list[str]:
             return [" ".join(tokenize(line)) for line in lines]

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Self
 
-import numpy as np
-
 from trellex.files import AnyPath, atomic_folder, atomic_writer, check_readable, check_writable
+from trellex.text.doubts import pair_ratio
+from trellex.text.languages import check_language
 from trellex.text.lines import ANY_LENGTH, read_lines, read_pairs
 from trellex.text.manifest import (
     MANIFEST,
@@ -27,13 +25,12 @@ from trellex.text.manifest import (
     InputFile,
     Manifest,
     PrepareSettings,
-    SideFacts,
-    SplitFacts,
     corpus_files,
 )
 from trellex.text.parallel import Ids, ParallelIds, write_ids
+from trellex.text.tally import Tally
 from trellex.text.tokenizers import Tokenizer
-from trellex.text.vocabulary import UNK, Vocabulary
+from trellex.text.vocabulary import MARKERS, UNK, Vocabulary
 
 __all__ = ["Corpus", "Manifest", "ParallelIds", "PrepareSettings", "prepare"]
 
@@ -90,6 +87,8 @@ def prepare(settings: PrepareSettings, folder: AnyPath, report: Report | None = 
     folder, report = Path(folder).resolve(), report or (lambda stage, done, total: None)
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST).exists())):
         raise ValueError(f"{folder}: exists and is no prepared corpus; choose another folder, or remove it")
+    for side in SIDES:
+        check_language(getattr(settings, f"{side}_language"), f"{side}_language")
     if not folder.exists():  # else it may be up to date
         check_writable(folder)
     inputs = _digest_inputs(settings, report)
@@ -120,50 +119,26 @@ def _digest_inputs(settings: PrepareSettings, report: Report) -> dict[str, Input
 
 
 def _unchanged(folder: Path, settings: PrepareSettings, inputs: dict[str, InputFile]) -> Manifest | None:
-    """The manifest in the folder, if that is whole and was made from just this."""
+    """The manifest in the folder, if that is whole, was made from just this, and tells how often words were seen."""
     try:
         manifest = Corpus.open(folder).manifest
     except ValueError:
         return None
-    return manifest if manifest.settings == settings and manifest.inputs == inputs else None
-
-
-@dataclass
-class _Tally:
-    """What was counted while a split was tokenised."""
-
-    pairs: int = 0
-    short: int = 0
-    long: int = 0
-    words: dict[str, Counter[str]] = field(default_factory=lambda: {side: Counter() for side in SIDES})
-
-    def facts(self, vocabularies: dict[str, Vocabulary]) -> SplitFacts:
-        return SplitFacts(
-            pairs=self.pairs,
-            dropped_short=self.short,
-            dropped_long=self.long,
-            source=self._side_facts("source", vocabularies["source"]),
-            target=self._side_facts("target", vocabularies["target"]),
-        )
-
-    def _side_facts(self, side: str, vocabulary: Vocabulary) -> SideFacts:
-        words = self.words[side]
-        counts = np.fromiter(words.values(), np.int64, len(words))
-        unknown = int(counts[vocabulary.ids(words) == UNK].sum())
-        return SideFacts(tokens=words.total(), unknown_tokens=unknown, unknown_rate=unknown / max(words.total(), 1))
+    made_alike = manifest.settings == settings and manifest.source_min_count is not None
+    return manifest if made_alike and manifest.inputs == inputs else None
 
 
 def _build(settings: PrepareSettings, inputs: dict[str, InputFile], draft: Path, report: Report) -> Manifest:
-    tokenizers = {side: settings.tokenizer(side) for side in SIDES}
-    tallies = {}
+    tokenizers = {side: _tokenizer(settings, side) for side in SIDES}
+    tallies: dict[str, Tally] = {}
     for split in reversed(settings.splits()):  # the short ones first: their faults show before the long work
-        tallies[split] = _tokenize(settings, split, tokenizers, draft, report)
+        held_out = {pair for tally in tallies.values() for pair in tally.hashes}
+        tally = Tally(pair_ratio(settings), held_out if split == "train" else None)
+        tallies[split] = _tokenize(settings, split, tokenizers, tally, draft, report)
 
-    vocabularies = {}
+    vocabularies, min_counts = {}, {}
     for side in SIDES:
-        size: int | None = getattr(settings, f"{side}_vocab_size")
-        train = tallies["train"]
-        vocabularies[side] = Vocabulary.from_counts(train.words[side], size, sentences=train.pairs)
+        vocabularies[side], min_counts[side] = _vocabulary(settings, side, tallies["train"], tallies["dev"])
         vocabularies[side].save(draft / f"vocab.{side}.txt")
 
     for split, tally in tallies.items():
@@ -173,9 +148,11 @@ def _build(settings: PrepareSettings, inputs: dict[str, InputFile], draft: Path,
     manifest = Manifest(
         settings=settings,
         inputs=inputs,
-        splits={split: tallies[split].facts(vocabularies) for split in settings.splits()},
+        splits={split: tallies[split].facts(vocabularies, tallies["train"]) for split in settings.splits()},
         source_vocabulary=len(vocabularies["source"]),
         target_vocabulary=len(vocabularies["target"]),
+        source_min_count=min_counts["source"],
+        target_min_count=min_counts["target"],
         source_dtype=_dtype(vocabularies["source"]),
         target_dtype=_dtype(vocabularies["target"]),
         files={name: (draft / name).stat().st_size for name in corpus_files(settings.splits())},
@@ -184,13 +161,47 @@ def _build(settings: PrepareSettings, inputs: dict[str, InputFile], draft: Path,
     return manifest
 
 
+def _tokenizer(settings: PrepareSettings, side: str) -> Tokenizer:
+    try:
+        return settings.tokenizer(side)
+    except ImportError as error:
+        remedy = f"or --{side}-tokenizer whitespace if the text is cut already"
+        raise ImportError(f"{side}_tokenizer: {error}, {remedy}", name=error.name) from error
+
+
+def _vocabulary(settings: PrepareSettings, side: str, train: Tally, dev: Tally) -> tuple[Vocabulary, int]:
+    """The vocabulary of a side, and how often its words were seen at least.
+
+    With all words of train but not all of dev a model would meet unknown words and never have learned of any: then
+    words seen once are left out, if that leaves others.
+    """
+    size: int | None = getattr(settings, f"{side}_vocab_size")
+
+    def vocabulary(min_count: int) -> Vocabulary:
+        return Vocabulary.from_counts(train.words[side], size, train.pairs, min_count)
+
+    if settings.min_count is not None:
+        chosen = vocabulary(settings.min_count)
+        if len(chosen) == len(MARKERS):
+            raise ValueError(f"min_count: no {side} word is seen {settings.min_count} times in training; lower it")
+        return chosen, settings.min_count
+    every, seen_twice = vocabulary(1), vocabulary(2)
+    is_open = every.counts[UNK] == 0 and (every.ids(dev.words[side]) == UNK).any()
+    return (seen_twice, 2) if is_open and len(seen_twice) > len(MARKERS) else (every, 1)
+
+
 def _tokenize(
-    settings: PrepareSettings, split: str, tokenizers: dict[str, Tokenizer], draft: Path, report: Report
-) -> _Tally:
+    settings: PrepareSettings,
+    split: str,
+    tokenizers: dict[str, Tokenizer],
+    tally: Tally,
+    draft: Path,
+    report: Report,
+) -> Tally:
     """Pass 1: the tokens of a split to `<split>.<side>.tokens.txt`, and the text itself for dev and test."""
     inputs = settings.inputs()
     source_path, target_path = inputs[f"{split}_source"], inputs[f"{split}_target"]
-    tally, stage = _Tally(), f"tokenising {split}"
+    stage = f"tokenising {split}"
     with ExitStack() as stack:
         spools = [stack.enter_context(atomic_writer(draft / f"{split}.{side}.tokens.txt")) for side in SIDES]
         texts = [] if split == "train" else [draft / f"{split}.{side}.txt" for side in SIDES]
@@ -205,9 +216,8 @@ def _tokenize(
             if split == "train" and max(map(len, tokens)) > settings.max_length:
                 tally.long += 1
                 continue
-            tally.pairs += 1
-            for side, words, spool in zip(SIDES, tokens, spools, strict=True):
-                tally.words[side].update(words)
+            tally.add(pair, tokens)
+            for words, spool in zip(tokens, spools, strict=True):
                 spool.write(" ".join(words) + "\n")
             for line, copy in zip(pair, copies, strict=False):
                 copy.write(line + "\n")
@@ -217,7 +227,7 @@ def _tokenize(
     return tally
 
 
-def _empty_message(settings: PrepareSettings, split: str, tally: _Tally) -> str:
+def _empty_message(settings: PrepareSettings, split: str, tally: Tally) -> str:
     dropped = tally.short + tally.long
     if dropped == 0:
         return f"{split}_source, {split}_target: {settings.inputs()[f'{split}_source']} is empty; give files with text"
@@ -228,7 +238,7 @@ def _empty_message(settings: PrepareSettings, split: str, tally: _Tally) -> str:
     )
 
 
-def _number(draft: Path, split: str, side: str, vocabulary: Vocabulary, tally: _Tally, report: Report) -> None:
+def _number(draft: Path, split: str, side: str, vocabulary: Vocabulary, tally: Tally, report: Report) -> None:
     """Pass 2: tokens become ids. Only the target tokens of dev and test stay, as references with all words."""
     spool, stage = draft / f"{split}.{side}.tokens.txt", f"numbering {split} {side}"
 

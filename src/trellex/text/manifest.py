@@ -12,7 +12,14 @@ from pydantic import Field, field_validator, model_validator
 from trellex.files import AnyPath
 from trellex.kinds import CORPUS, CORPUS_FILE, check_kind
 from trellex.records import Record
-from trellex.text.tokenizers import Detokenizer, Tokenizer, build_detokenizer, build_tokenizer, check_tokenizer
+from trellex.text.tokenizers import (
+    Detokenizer,
+    Tokenizer,
+    build_detokenizer,
+    build_tokenizer,
+    check_tokenizer,
+    default_tokenizer,
+)
 
 SIDES = ("source", "target")
 MANIFEST = CORPUS_FILE
@@ -22,12 +29,17 @@ REMEDY = "run `trellex prepare` again"
 class TextSettings(Record, frozen=True):
     """How text is cut into tokens."""
 
-    source_language: str = Field(description="language to translate from, two letters, such as en")
-    target_language: str = Field(description="language to translate to, two letters, such as ja")
+    source_language: str = Field(description="language to translate from, an ISO 639 code such as en")
+    target_language: str = Field(description="language to translate to, such as ja")
     source_tokenizer: str = Field(
-        "whitespace", description="what cuts the source: whitespace (it is cut already), moses, mecab or characters"
+        default_factory=lambda fields: default_tokenizer(fields["source_language"]),
+        description="what cuts the source: whitespace (it is cut already), moses, mecab or characters; unless given, "
+        "mecab for Japanese, characters for others without spaces between words, moses for the rest",
     )
-    target_tokenizer: str = Field("whitespace", description="what cuts the target: one of the same")
+    target_tokenizer: str = Field(
+        default_factory=lambda fields: default_tokenizer(fields["target_language"]),
+        description="what cuts the target: one of the same",
+    )
     source_lowercase: bool = Field(False, description="lower-case the source")
     target_lowercase: bool = Field(False, description="lower-case the target")
 
@@ -65,6 +77,12 @@ class PrepareSettings(TextSettings):
     target_vocab_size: int | None = Field(
         None, ge=4, description="known target words, three markers included; all unless given"
     )
+    min_count: int | None = Field(
+        None,
+        ge=1,
+        description="words seen less often in training are unknown; unless given, 2 on a side where otherwise no "
+        "training word would be unknown but words of dev are, so that a model learns of unknown words, and 1 elsewhere",
+    )
     min_length: int = Field(1, ge=1, description="drop training pairs with fewer tokens on a side")
     max_length: int = Field(60, ge=1, description="drop training pairs with more tokens on a side")
 
@@ -94,11 +112,17 @@ class InputFile(Record, frozen=True):
 
 
 class SideFacts(Record, frozen=True):
-    """One side of a split."""
+    """One side of a split. Corpora of older versions lack what may be None, here and below."""
 
     tokens: int = Field(ge=0)
     unknown_tokens: int = Field(ge=0)
     unknown_rate: float = Field(ge=0, le=1)
+    unknown_to_other_side: float | None = Field(None, ge=0, le=1)  # the rate with the other side's vocabulary
+    types: int | None = Field(None, ge=0)  # distinct words
+    uncut_rate: float | None = Field(None, ge=0, le=1)  # of tokens that look like text that was not cut
+    mean_length: float | None = Field(None, ge=0)  # tokens a sentence
+    length_95: int | None = Field(None, ge=0)  # 95 % of the sentences are no longer
+    max_length: int | None = Field(None, ge=0)
 
 
 class SplitFacts(Record, frozen=True):
@@ -107,6 +131,9 @@ class SplitFacts(Record, frozen=True):
     pairs: int = Field(ge=1)
     dropped_short: int = Field(ge=0)
     dropped_long: int = Field(ge=0)
+    same_text: int | None = Field(None, ge=0)  # pairs whose sides are equal
+    lopsided: int | None = Field(None, ge=0)  # pairs with far more tokens on one side
+    in_train: int | None = Field(None, ge=0)  # pairs of dev or test that stand in train, too
     source: SideFacts
     target: SideFacts
 
@@ -120,6 +147,8 @@ class Manifest(Record, frozen=True):
     splits: dict[str, SplitFacts]
     source_vocabulary: int = Field(ge=3)
     target_vocabulary: int = Field(ge=3)
+    source_min_count: int | None = Field(None, ge=1)  # words seen less often are unknown
+    target_min_count: int | None = Field(None, ge=1)
     source_dtype: Literal["uint16", "uint32"]  # of the arrays of ids
     target_dtype: Literal["uint16", "uint32"]
     files: dict[str, int]  # bytes of every other file in the folder
@@ -132,7 +161,10 @@ class Manifest(Record, frozen=True):
 
     def fingerprint(self) -> str:
         """The same for the same text, cut and counted in the same way, wherever its files are."""
-        settings = self.settings.model_dump(mode="json", exclude=set(self.settings.inputs()))
+        settings = self.settings.model_dump(mode="json", exclude={*self.settings.inputs(), "min_count"})
+        min_counts = [self.source_min_count or 1, self.target_min_count or 1]
+        if max(min_counts) > 1:
+            settings["min_counts"] = min_counts
         contents = {name: file.sha256 for name, file in self.inputs.items()}
         return hashlib.sha256(json.dumps([settings, contents], sort_keys=True).encode()).hexdigest()
 

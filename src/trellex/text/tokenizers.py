@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
+from trellex.text.languages import UNSPACED
+
 SPACE = "▁"  # stands for a space among characters
-_UNSPACED = frozenset({"ja", "zh"})  # languages written without spaces between words
 _NOT_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")  # controls, byte order marks, lone surrogates
 
 
@@ -39,6 +40,11 @@ def build_tokenizer(name: str, language: str = "en", lowercase: bool = False) ->
 def build_detokenizer(name: str, language: str) -> Detokenizer:
     """What joins the tokens of that tokeniser. MeCab's words are joined without MeCab, which may not be installed."""
     return build_tokenizer("whitespace", "ja") if name == "mecab" else build_tokenizer(name, language)
+
+
+def default_tokenizer(language: str) -> str:
+    """The name of the tokeniser for plain text of a language."""
+    return "mecab" if language == "ja" else "characters" if language in UNSPACED else "moses"
 
 
 def check_tokenizer(name: str) -> str:
@@ -75,11 +81,11 @@ class _Whitespace(_Base):
         return line.split()
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        return _join_unspaced(tokens) if self.language in _UNSPACED else " ".join(tokens)
+        return _join_unspaced(tokens) if self.language in UNSPACED else " ".join(tokens)
 
 
 class _Moses(_Base):
-    """The rules of the Moses toolkit, for languages with spaces between words."""
+    """The rules of the Moses toolkit, for languages with spaces between words; English ones where it has none."""
 
     def __init__(self, language: str, lowercase: bool) -> None:
         import sacremoses  # type: ignore[import-untyped]

@@ -40,17 +40,20 @@ class Vocabulary:
         self._ids = {word: place for place, word in enumerate(self.words) if place >= len(MARKERS)}
 
     @classmethod
-    def from_counts(cls, counts: Mapping[str, int], size: int | None = None, sentences: int = 0) -> Self:
+    def from_counts(
+        cls, counts: Mapping[str, int], size: int | None = None, sentences: int = 0, min_count: int = 1
+    ) -> Self:
         """The most frequent words, ties in the order of code points.
 
         Args:
             counts: how often each word occurs
             size: V, the markers included; None takes all words
             sentences: the number of sentences, which is the count of BOS and EOS
+            min_count: words that occur less often are left out
         """
         if size is not None and size < len(MARKERS):
             raise ValueError(f"size: the markers alone are {len(MARKERS)} words, got {size}")
-        ranked = sorted((-count, word) for word, count in counts.items() if word not in MARKERS)
+        ranked = sorted((-count, word) for word, count in counts.items() if count >= min_count and word not in MARKERS)
         kept = ranked[: None if size is None else size - len(MARKERS)]
         unknown = sum(counts.values()) + sum(count for count, _ in kept)  # counts are negative in `kept`
         return cls(

@@ -6,6 +6,7 @@ import lzma
 import os
 import subprocess
 import sys
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,9 +14,13 @@ from pydantic import ValidationError
 
 from trellex.text import UNK, Corpus, PrepareSettings, prepare
 from trellex.text import corpus as corpus_module
+from trellex.text.doubts import doubts
 from trellex.text.lines import MAX_BYTES
 
 TRAIN = [("a b c", "A B"), ("a b", "A </s>"), ("", "A"), ("a " * 9, "A"), ("a d", "C C C")]
+FINGERPRINT = (
+    "44b81243687e0c5b44a2204a97919cbfd1dd68119dee766a0350f9196fd7e578"  # of these two, before there was a min_count
+)
 DEV = [("a x\u2028y", "A  new word"), ("", ""), ("c", "B")]
 
 
@@ -36,7 +41,7 @@ def build(tmp_path):
                     files[f"{name}_{side}"] = tmp_path / f"{name}.{side}{suffix}"
                     write_side(files[f"{name}_{side}"], [pair[place] for pair in pairs])
         defaults = {f"{side}_tokenizer": "whitespace" for side in ("source", "target")}
-        defaults |= {"source_language": "en", "target_language": "de", "max_length": 5}
+        defaults |= {"source_language": "en", "target_language": "de", "max_length": 5, "min_count": 1}
         return PrepareSettings(**(files | defaults | settings))
 
     return build
@@ -112,9 +117,13 @@ class TestPrepare:
         assert len(data["inputs"]["dev_target"]["sha256"]) == 64
         train, dev = data["splits"]["train"], data["splits"]["dev"]
         assert (train["pairs"], train["dropped_short"], train["dropped_long"]) == (3, 1, 1)
-        assert train["source"] == {"tokens": 7, "unknown_tokens": 0, "unknown_rate": 0.0}
-        assert train["target"] == {"tokens": 7, "unknown_tokens": 1, "unknown_rate": 1 / 7}
-        assert dev["source"] == {"tokens": 4, "unknown_tokens": 2, "unknown_rate": 0.5}
+        assert train["source"].items() >= {"tokens": 7, "unknown_tokens": 0, "unknown_rate": 0.0}.items()
+        assert train["target"].items() >= {"tokens": 7, "unknown_tokens": 1, "unknown_rate": 1 / 7}.items()
+        assert dev["source"].items() >= {"tokens": 4, "unknown_tokens": 2, "unknown_rate": 0.5}.items()
+        lengths = [dev["source"][name] for name in ("mean_length", "length_95", "max_length")]
+        assert lengths == [4 / 3, 3, 3]
+        assert (train["source"]["types"], train["target"]["types"]) == (4, 4)
+        assert (train["in_train"], dev["in_train"], dev["lopsided"], dev["same_text"]) == (None, 0, 0, 0)
         assert (data["source_vocabulary"], data["target_vocabulary"]) == (7, 6)
         assert (data["source_dtype"], data["target_dtype"]) == ("uint16", "uint16")
 
@@ -132,6 +141,16 @@ class TestPrepare:
         names |= {"vocab.source.txt", "vocab.target.txt", "manifest.json"}
         assert {path.name for path in folder.iterdir()} == names
         assert [path.name for path in folder.parent.iterdir()] == ["corpus"]
+
+    def test_pairs_in_train_too(self, build, folder):
+        held_out = [("a b", "A </s>"), ("a b", "A  </s> "), ("a b", "A"), ("A </s>", "a b"), ("", "A"), ("a " * 9, "A")]
+        splits = prepare(build(dev=held_out, test=held_out[:3]), folder).splits
+        assert (splits["dev"].in_train, splits["test"].in_train) == (2, 2)  # of what train drops none stands in it
+
+    def test_same_and_lopsided_pairs(self, build, folder):
+        dev = [("a b", "a  b"), ("a b", "a"), ("", ""), ("a", "b " * 9), ("b " * 10, "a"), ("", "b " * 10)]
+        facts = prepare(build(dev=dev), folder).splits["dev"]
+        assert (facts.same_text, facts.lopsided) == (1, 2)
 
     def test_large_vocabulary_takes_four_bytes(self, build, folder):
         words = [(str(number), "x") for number in range(65534)]
@@ -185,6 +204,119 @@ def test_tokens_may_take_more_room_than_a_line_of_text_may(build, folder):
     line = "ab" * (MAX_BYTES // 3)
     prepare(build(dev=[(line, line)], **tokenizers), folder)
     assert len(Corpus.open(folder).split("dev").target_tokens[0]) == len(line)
+
+
+class TestMinCount:
+    """Both sides have the words x (3 times) and y (once) in training."""
+
+    TRAIN: ClassVar = [("x x x y", "x x x y")]
+    CLOSED: ClassVar = [("x", "y")]
+    OPEN: ClassVar = [("x new", "y")]  # on the source side
+
+    @pytest.fixture
+    def words(self, build, folder):
+        """The words of both sides, and how often the manifest says they were seen at least."""
+
+        def words(**settings):
+            manifest = prepare(build(**({"train": self.TRAIN, "min_count": None} | settings)), folder)
+            corpus = Corpus.open(folder)
+            source, target = ("".join(each.words[3:]) for each in (corpus.source_vocabulary, corpus.target_vocabulary))
+            return (source, manifest.source_min_count), (target, manifest.target_min_count)
+
+        return words
+
+    def test_a_closed_vocabulary_keeps_all_words(self, words):
+        assert words(dev=self.CLOSED) == (("xy", 1), ("xy", 1))
+
+    def test_an_open_one_leaves_out_words_seen_once(self, words, folder):
+        assert words(dev=self.OPEN) == (("x", 2), ("xy", 1))
+        assert Corpus.open(folder).source_vocabulary.counts.tolist() == [1, 1, 1, 3]
+
+    def test_test_words_do_not_count(self, words):
+        assert words(dev=self.CLOSED, test=self.OPEN) == (("xy", 1), ("xy", 1))
+
+    @pytest.mark.parametrize(("size", "expected"), [(4, ("x", 1)), (5, ("x", 2)), (99, ("x", 2))])
+    def test_a_size_that_leaves_words_out_is_enough(self, words, size, expected):
+        assert words(dev=self.OPEN, source_vocab_size=size)[0] == expected
+
+    def test_where_all_words_are_seen_once_all_are_kept(self, words):
+        assert words(train=[("x y", "x y")], dev=self.OPEN)[0] == ("xy", 1)
+
+    def test_one_that_is_given_counts_always(self, words):
+        assert words(dev=self.OPEN, min_count=1) == (("xy", 1), ("xy", 1))
+        assert words(dev=self.CLOSED, min_count=3) == (("x", 3), ("x", 3))
+        assert words(train=[("x x y y y", "x x y y y")], min_count=2, source_vocab_size=4) == (("y", 2), ("yx", 2))
+
+    def test_fingerprint_tells_of_the_words_not_of_the_way_to_them(self, build, tmp_path):
+        def fingerprint(name, **settings):
+            return prepare(build(train=self.TRAIN, **settings), tmp_path / name).fingerprint()
+
+        assert fingerprint("one", dev=self.CLOSED, min_count=None) == fingerprint("two", dev=self.CLOSED)
+        assert fingerprint("three", dev=self.OPEN, min_count=None) != fingerprint("four", dev=self.OPEN)
+
+
+class TestOlderCorpora:
+    """Those of a version that knew no min_count and no further facts, and checked no codes of languages."""
+
+    @pytest.fixture
+    def older(self, build, folder):
+        manifest = prepare(build(), folder)
+        data = json.loads((folder / "manifest.json").read_text())
+        for name in ("source_min_count", "target_min_count"):
+            del data[name]
+        del data["settings"]["min_count"]
+        for split in data["splits"].values():
+            for name in ("same_text", "lopsided", "in_train"):
+                del split[name]
+            for side in ("source", "target"):
+                split[side] = {name: split[side][name] for name in ("tokens", "unknown_tokens", "unknown_rate")}
+        data["settings"]["source_language"] = "jp"
+        (folder / "manifest.json").write_text(json.dumps(data))
+        return manifest
+
+    def test_open(self, older, folder):
+        manifest = Corpus.open(folder).manifest
+        assert manifest.settings.source_language == "jp"
+        assert manifest.source_min_count is None
+        assert doubts(manifest) == doubts(older) != []
+
+    def test_keep_their_fingerprint(self, older, folder):
+        assert older.fingerprint() == FINGERPRINT
+        older_settings = older.settings.model_copy(update={"source_language": "jp"})
+        expected = older.model_copy(update={"settings": older_settings}).fingerprint()
+        assert Corpus.open(folder).manifest.fingerprint() == expected
+
+    def test_are_made_anew_with_all_facts(self, build, older, folder):
+        assert prepare(build(), folder) == older == Corpus.open(folder).manifest
+
+
+class TestDefaultTokenizers:
+    @pytest.mark.parametrize(
+        ("language", "tokenizer"),
+        [
+            ("ja", "mecab"),
+            ("zh", "characters"),
+            ("th", "characters"),
+            ("en", "moses"),
+            ("ko", "moses"),
+            ("haw", "moses"),
+        ],
+    )
+    def test_follow_from_the_language(self, build, language, tokenizer):
+        files = build().inputs()
+        settings = PrepareSettings(**files, source_language="en", target_language=language)
+        assert (settings.source_tokenizer, settings.target_tokenizer) == ("moses", tokenizer)
+        settings = PrepareSettings(**files, source_language=language, target_language="en")
+        assert (settings.source_tokenizer, settings.target_tokenizer) == (tokenizer, "moses")
+
+    def test_are_the_same_as_those_that_are_given(self, build, folder):
+        files = build().inputs()
+        languages = {"source_language": "en", "target_language": "ja"}
+        first = prepare(PrepareSettings(**files, **languages), folder)
+        given = PrepareSettings(**files, **languages, source_tokenizer="moses", target_tokenizer="mecab")
+        calls = []
+        assert prepare(given, folder, lambda *call: calls.append(call)) == first
+        assert calls[-1][0].endswith("is up to date")
 
 
 class TestAgain:
@@ -330,6 +462,27 @@ class TestPrepareErrors:
     def test_settings(self, build, change, message):
         with pytest.raises(ValidationError, match=message):
             build(**change)
+
+    @pytest.mark.parametrize(
+        ("side", "code", "meant"), [("source", "jp", "ja"), ("target", "deutsch", "de"), ("source", "eng", "en")]
+    )
+    def test_languages(self, build, folder, side, code, meant):
+        with pytest.raises(ValueError, match=f"^{side}_language: '{code}' is no language code; did you mean '{meant}'"):
+            prepare(build(**{f"{side}_language": code}), folder)
+        assert not folder.parent.exists()
+
+    @pytest.mark.parametrize("side", ["source", "target"])
+    def test_missing_mecab(self, build, folder, side, monkeypatch):
+        monkeypatch.setitem(sys.modules, "fugashi", None)
+        remedies = (
+            rf"^{side}_tokenizer: .*pip install 'trellex\[ja\]', or --{side}-tokenizer whitespace if the text is cut"
+        )
+        with pytest.raises(ImportError, match=remedies):
+            prepare(build(**{f"{side}_tokenizer": "mecab"}), folder)
+
+    def test_no_word_seen_often_enough(self, build, folder):
+        with pytest.raises(ValueError, match="^min_count: no source word is seen 4 times in training; lower it"):
+            prepare(build(min_count=4), folder)
 
     def test_every_setting_is_described(self):
         assert all(field.description for field in PrepareSettings.model_fields.values())

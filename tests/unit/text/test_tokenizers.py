@@ -88,11 +88,19 @@ class TestCuts:
     def test_characters(self):
         assert build_tokenizer("characters").tokenize(" 犬  a▁b ") == ["犬", "▁", "a", "▁", "b"]
 
-    @pytest.mark.parametrize("language", ["ja", "zh"])
+    @pytest.mark.parametrize("language", ["ja", "zh", "yue", "th"])
     def test_whitespace_joins_without_spaces_where_none_are_written(self, language):
         tokens = ["犬", "と", "New", "York", "2", "匹", "a", "b", "c"]
         assert build_tokenizer("whitespace", language).detokenize(tokens) == "犬とNew York 2匹a b c"
         assert build_tokenizer("whitespace", "en").detokenize(tokens) == "犬 と New York 2 匹 a b c"
+
+
+@pytest.mark.parametrize("language", ["ko", "sw", "haw", "sh", "ar", "ru", "yue"])
+def test_moses_cuts_languages_that_it_has_no_rules_for(language):
+    tokenizer = build_tokenizer("moses", language)
+    tokens = tokenizer.tokenize("Aloha, one (two) U.S. kākou.")
+    assert tokens == ["Aloha", ",", "one", "(", "two", ")", "U.S.", "kākou", "."]
+    assert tokenizer.detokenize(tokens) == "Aloha, one (two) U.S. kākou."
 
 
 class TestErrors:

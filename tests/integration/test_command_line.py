@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import sys
 from importlib.metadata import version
 
 import pytest
@@ -443,7 +444,7 @@ class TestEvaluate:
         told = json.loads(trellex("evaluate", worse, reference, "--baseline", worse, *options).stdout)
         assert (told["token BLEU above baseline"], told["p (one tail)"]) == (0, 1)
 
-    def test_bad_input(self, trellex, phrasebook, tmp_path):
+    def test_bad_input(self, trellex, phrasebook, tmp_path, monkeypatch):
         (tmp_path / "empty").write_text("")
         result = trellex("evaluate", phrasebook / "test.ja", phrasebook / "train.ja")
         assert_error(result, "test.ja has 40 lines", "train.ja has 600")
@@ -451,6 +452,10 @@ class TestEvaluate:
         reference = phrasebook / "test.ja"
         assert_error(trellex("evaluate", reference, reference, "--tokenizer", "mecabb"), "mecab")
         assert_error(trellex("evaluate", reference, reference, "--language", "jp"), "language: 'jp'", "'ja' (Japanese)")
+        with monkeypatch.context() as patched:
+            patched.setitem(sys.modules, "fugashi", None)
+            result = trellex("evaluate", reference, reference, "--language", "ja")
+            assert_error(result, "pip install 'trellex[ja]', or --tokenizer whitespace if the text is cut already")
         options = ("--baseline", reference, "--resamples", 0)
         assert_error(trellex("evaluate", reference, reference, *options), "resamples", "leave --resamples out")
         result = trellex("evaluate", reference, reference, "--baseline", phrasebook / "train.ja")

@@ -46,7 +46,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)  # so that the files name no folders of this machine
         work = Path()
-        options = ["--source-language", "en", "--target-language", "ja"]
+        options = ["--source-language", "en", "--target-language", "ja", "--tokenizer", "whitespace", "--min-count", 1]
         for place, (side, language) in enumerate((("source", "en"), ("target", "ja"))):
             file = work / language
             file.write_text("".join(pair[place] + "\n" for pair in pairs), encoding="utf-8")

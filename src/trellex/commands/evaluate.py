@@ -45,7 +45,10 @@ def evaluate(
         if baseline is not None and not resamples:
             raise ValueError("resamples: a baseline is compared by bootstrap; leave --resamples out")
         ours, theirs = zip(*pairs, strict=True)
-        tokenize = build_tokenizer(tokenizer or default_tokenizer(language), language).tokenize
+        try:
+            tokenize = build_tokenizer(tokenizer or default_tokenizer(language), language).tokenize
+        except ImportError as error:
+            raise ImportError(f"{error}, or --tokenizer whitespace if the text is cut already") from error
 
         def cut(lines: Iterable[str]) -> list[str]:
             return [" ".join(tokenize(line)) for line in lines]

@@ -286,6 +286,13 @@ class TestOlderCorpora:
         expected = older.model_copy(update={"settings": older_settings}).fingerprint()
         assert Corpus.open(folder).manifest.fingerprint() == expected
 
+    def test_models_of_them_know_their_text(self, older, folder):
+        settings = Corpus.open(folder).manifest.settings
+        saved = settings.model_dump(mode="json", exclude={"min_count"})  # as checkpoints hold it
+        assert PrepareSettings.model_validate(saved).text() == settings.text()
+        exported = settings.text().model_dump_json()
+        assert type(settings.text()).model_validate_json(exported).source_language == "jp"
+
     def test_are_made_anew_with_all_facts(self, build, older, folder):
         assert prepare(build(), folder) == older == Corpus.open(folder).manifest
 

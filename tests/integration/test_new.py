@@ -37,7 +37,7 @@ def text(phrasebook):
 @pytest.fixture
 def new(trellex, text):
     """Runs `trellex new` on the phrasebook."""
-    whitespace = ("--source-tokenizer", "whitespace", "--target-tokenizer", "whitespace")
+    whitespace = ("--tokenizer", "whitespace")
     return lambda folder, *options: trellex("new", folder, *text("train", "dev", "test"), *whitespace, *options)
 
 

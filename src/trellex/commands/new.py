@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import BaseModel, Field, create_model
 
-from trellex.commands.prepare import prepare
+from trellex.commands.prepare import BothTokenizers, prepare
 from trellex.terminal import errors_explained, examples, show, stderr, with_options_of
 from trellex.text import Manifest, PrepareSettings
 
@@ -55,6 +55,7 @@ def new(
         Pair | None, typer.Option(metavar="SOURCE TARGET", help="Text to test the finished model on.")
     ] = None,
     *,
+    tokenizer: BothTokenizers = None,
     head: Annotated[
         str | None, typer.Option(help="The output layer: a name, or '{type: …}'; by the target words unless given.")
     ] = None,
@@ -84,7 +85,7 @@ def new(
         pairs = [train, dev] if test is None else [train, dev, test]
         options |= _languages(pairs, options)
         files = dict(zip(FILES, (path for pair in pairs for path in pair), strict=False))
-        prepare(data, **options | files)
+        prepare(data, tokenizer=tokenizer, **options | files)
         choice, machine = _choose(folder, spec, minutes)
         takes = f"{choice.epochs:.3g} epochs, {machine}"
         with atomic_writer(recipe_file) as file:

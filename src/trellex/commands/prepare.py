@@ -19,6 +19,9 @@ from trellex.text import prepare as prepare_corpus
 from trellex.text.doubts import doubts
 from trellex.text.manifest import SIDES, SideFacts
 
+BothTokenizers = Annotated[
+    str | None, typer.Option(help="What cuts a side that has no tokenizer of its own, such as whitespace.")
+]
 FILES = (
     "--train-source train.en --train-target train.ja --dev-source dev.en --dev-target dev.ja "
     "--source-language en --target-language ja"
@@ -30,9 +33,7 @@ FILES = (
 def prepare(
     folder: Annotated[Path, typer.Argument(help="Where to put the prepared corpus.")],
     *,
-    tokenizer: Annotated[
-        str | None, typer.Option(help="What cuts a side that has no tokenizer of its own, such as whitespace.")
-    ] = None,
+    tokenizer: BothTokenizers = None,
     as_json: Json = False,
     **options: Any,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, get_args
 
@@ -54,10 +55,15 @@ def problems(error: ValidationError, model: type[BaseModel] | None = None, unkno
         if model is not None and problem["type"] == "extra_forbidden":
             *parents, key = problem["loc"]
             known = _part(model, parents).model_fields
-            nearest = difflib.get_close_matches(str(key), known, 1, cutoff=0.4)
-            message = f"{unknown}; " + (f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(known)}")
+            message = f"{unknown}; {nearest_of(str(key), {name: name for name in known})}"
         lines.append(": ".join(filter(None, (".".join(map(str, problem["loc"])), message))))
     return lines
+
+
+def nearest_of(word: str, known: Mapping[str, str]) -> str:
+    """The advice after an unknown word: the nearest of those that are known, by what it is called; or all."""
+    nearest = difflib.get_close_matches(word, known, 1, cutoff=0.4)
+    return f"did you mean {known[nearest[0]]!r}?" if nearest else f"known: {', '.join(known.values())}"
 
 
 def _part(model: type[BaseModel], place: list[int | str]) -> type[BaseModel]:

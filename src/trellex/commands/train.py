@@ -10,7 +10,10 @@ import typer
 from trellex.terminal import Json, errors_explained, examples, show, stderr
 
 
-@examples("trellex train recipes/phrasebook.yaml --head binary-ec --output runs/binary-ec")
+@examples(
+    "trellex train recipes/phrasebook.yaml --head binary-ec --output runs/binary-ec",
+    "trellex train recipes/phrasebook.yaml --set training.learning_rate=0.002 --set model.hidden_size=256",
+)
 def train(
     recipe: Annotated[Path, typer.Argument(help="A YAML file; see the recipes folder.")],
     head: Annotated[
@@ -19,6 +22,12 @@ def train(
     output: Annotated[Path | None, typer.Option(help="Another output folder than the recipe's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed than the recipe's.")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Another number of batches than the recipe's.")] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Another value of any key, such as head.loss=trellis; repeat it."
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option(help="Show no progress.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -26,12 +35,14 @@ def train(
     with errors_explained():
         from trellex.evaluation.curve import averaged_test_bleu, best_evaluation
         from trellex.files import check_writable
+        from trellex.training.changes import parse_changes
         from trellex.training.display import Display
         from trellex.training.processes import is_first_process
         from trellex.training.recipe import load_recipe
         from trellex.training.trainer import Trainer
 
-        settings = load_recipe(recipe, head=head, output=output, seed=seed, max_steps=max_steps)
+        others = parse_changes(changes or ())
+        settings = load_recipe(recipe, others, head=head, output=output, seed=seed, max_steps=max_steps)
         if is_first_process():
             check_writable(settings.output)
         trainer = Trainer(settings, Display(settings.head.type, quiet or not is_first_process()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from trellex.heads.spec import AnyHeadSpec, HeadSpec
 from trellex.kinds import check_kind
 from trellex.nmt.settings import ModelSettings
 from trellex.records import Record
+from trellex.training.changes import apply_changes
 
 PACKAGED = Path(__file__).parent.parent / "recipes"  # those that are installed with Trellex
 
@@ -63,6 +65,7 @@ class Recipe(Record):
 
 def load_recipe(
     path: Path,
+    changes: Mapping[str, Any] | None = None,
     *,
     head: str | None = None,
     output: Path | None = None,
@@ -71,13 +74,21 @@ def load_recipe(
 ) -> Recipe:
     """Read a recipe, with some of its keys replaced. Its folders are relative to where the command runs.
 
-    `head` is a name or a mapping in YAML, such as {type: binary-ec, loss: trellis}.
+    Args:
+        path: the file
+        changes: values by key, such as {"training.learning_rate": 0.002, "head.loss": "trellis"}
+        head: like the others that follow, one of the changes by a shorter name; a name, or a mapping in YAML, such as
+            {type: binary-ec, loss: trellis}
+        output: the folder for checkpoints and metrics
+        seed: that of training
+        max_steps: that of training
     """
+    named = {"head": _head(head), "output": output, "training.seed": seed, "training.max_steps": max_steps}
+    named = {key: value for key, value in named.items() if value is not None}
+    for key in named.keys() & (changes or {}).keys():
+        raise ValueError(f"{key}: was set twice; give one value")
     data = read_yaml(path, "recipe")
-    training = data.get("training") or {}
-    if isinstance(training, dict):
-        data["training"] = training | _given(seed=seed, max_steps=max_steps)
-    data |= _given(head=_head(head), output=output)
+    apply_changes(data, named | dict(changes or {}), Recipe)
     return Recipe.checked(data, path)
 
 
@@ -112,7 +123,3 @@ def _head(text: str | None) -> Any:
             f"head: expected a name or a mapping, such as {{type: binary-ec, loss: trellis}}, got {text!r}"
         )
     return head
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}

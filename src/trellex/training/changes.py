@@ -1,0 +1,57 @@
+"""Changes: values in place of a recipe's, by key, such as training.learning_rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from trellex.records import nearest_of
+
+FREE = "head"  # its keys depend on its type, so that they are checked with it
+
+
+def parse_changes(texts: Iterable[str]) -> dict[str, Any]:
+    """Values by key of lines such as training.learning_rate=0.002; they are YAML."""
+    changes: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"set: expected key=value, such as training.learning_rate=0.002, got {text!r}")
+        if key in changes:
+            raise ValueError(f"{key}: was set twice; give one value")
+        try:
+            changes[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise ValueError(f"{key}: expected a value in YAML, got {value!r}") from None
+    return changes
+
+
+def apply_changes(data: dict[str, Any], changes: Mapping[str, Any], model: type[BaseModel]) -> None:
+    """Put values into data of a model. Raises ValueError that names the nearest key if the model has no such."""
+    known = _keys(model)
+    for key, value in changes.items():
+        section, dot, name = key.partition(".")
+        if key not in known and not (section == FREE and name):
+            by_name = {each.rpartition(".")[2]: each for each in known}
+            raise ValueError(f"{key}: unknown key; {nearest_of(key.rpartition('.')[2], by_name)}")
+        if not dot:
+            data[key] = value
+            continue
+        inside = data.get(section) or {}
+        if section == FREE and isinstance(inside, str):
+            inside = {"type": inside}
+        if isinstance(inside, dict):  # else it is a mistake, which is found when the data is checked
+            data[section] = inside | {name: value}
+
+
+def _keys(model: type[BaseModel], prefix: str = "") -> list[str]:
+    """All keys of a model, those of its sections after a dot."""
+    keys = []
+    for name, field in model.model_fields.items():
+        keys.append(prefix + name)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel) and name != FREE:
+            keys += _keys(field.annotation, f"{prefix}{name}.")
+    return keys

@@ -54,6 +54,19 @@ def test_two_processes_have_the_losses_of_one(torchrun, trellex, write_recipe, t
     )
 
 
+def test_all_processes_know_of_a_plateau(torchrun, trellex, write_recipe, tmp_path):
+    # nothing is learnt so soon, so that every evaluation halves the rate of those who hear of it
+    settings = {"dropout": 0.0, "batch_sentences": 64, "validate_every": 1, "max_steps": 8, "learning_rate": 0.02}
+    settings |= {"schedule": "plateau", "decay_patience": 1}
+    one, two = write_recipe(tmp_path / "one", **settings), write_recipe(tmp_path / "two", **settings)
+    assert trellex("train", one).exit_code == 0
+    assert torchrun(two).exit_code == 0
+    rates = metrics(tmp_path / "two", "learning_rate")
+    assert rates[-1] < rates[0] / 4
+    assert rates == metrics(tmp_path / "one", "learning_rate")
+    assert metrics(tmp_path / "two", "loss") == pytest.approx(metrics(tmp_path / "one", "loss"), rel=1e-4)
+
+
 def test_two_processes_go_on_where_one_stopped(torchrun, trellex, write_recipe, tmp_path):
     settings = {"dropout": 0.0, "batch_sentences": 64, "validate_every": 2, "learning_rate": 0.003}
     one, mixed = write_recipe(tmp_path / "one", **settings), write_recipe(tmp_path / "mixed", **settings)

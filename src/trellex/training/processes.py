@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -76,6 +77,14 @@ class Processes:
         if self.count > 1:
             dist.all_reduce(value)
         return value
+
+    def from_first(self, values: Sequence[float]) -> list[float]:
+        """The numbers that the first process has; the others give as many of any value."""
+        if self.count == 1:
+            return list(values)
+        shared = torch.tensor(values, dtype=torch.float64, device=self.device)
+        dist.broadcast(shared, src=0)
+        return shared.tolist()
 
     def leave(self) -> None:
         """Part from the others. Shared modules must be gone, for they would keep the group and its threads."""

@@ -26,7 +26,15 @@ class TrainingSettings(Record):
     batch_tokens: int | None = Field(None, ge=1, description="padded tokens a side in a batch, instead of sentences")
     learning_rate: float = Field(0.001, gt=0, description="Adam's α; β1 = 0.9, β2 = 0.999, ε = 1e-8")
     warmup_steps: int = Field(0, ge=0, description="steps over which the learning rate rises from 0")
-    decay_steps: int | None = Field(None, ge=1, description="halve the learning rate every so many steps; null: never")
+    schedule: Literal["halving", "inverse_sqrt", "plateau"] = Field(
+        "halving", description="of the learning rate after warmup: halving, inverse_sqrt or plateau"
+    )
+    decay_steps: int | None = Field(
+        None, ge=1, description="for halving: halve the learning rate every so many steps; null: never"
+    )
+    decay_patience: int | None = Field(
+        None, ge=1, description="for plateau: halve it after so many evaluations without a better dev BLEU"
+    )
     clip_norm: float = Field(5.0, gt=0, description="gradients longer than this are shortened to it")
     max_steps: int = Field(100_000, ge=1, description="batches to train on at most")
     validate_every: int = Field(1000, ge=1, description="batches between evaluations on dev and test")
@@ -41,6 +49,20 @@ class TrainingSettings(Record):
     def _one_batch_size(self) -> TrainingSettings:
         if (self.batch_sentences is None) == (self.batch_tokens is None):
             raise ValueError("give one of batch_sentences and batch_tokens, and null for the other")
+        return self
+
+    @model_validator(mode="after")
+    def _schedule_has_its_keys(self) -> TrainingSettings:
+        if self.decay_steps is not None and self.schedule != "halving":
+            raise ValueError(f"decay_steps is for the schedule halving, not for {self.schedule}; make it null")
+        if self.decay_patience is not None and self.schedule != "plateau":
+            raise ValueError(f"decay_patience is for the schedule plateau, not for {self.schedule}; make it null")
+        if self.schedule == "plateau" and self.decay_patience is None:
+            raise ValueError("the schedule plateau needs decay_patience, such as 3")
+        if self.schedule == "inverse_sqrt" and not self.warmup_steps:
+            raise ValueError("the schedule inverse_sqrt needs warmup_steps of 1 or more, such as 1000")
+        if self.decay_patience and self.patience and self.patience <= self.decay_patience:
+            raise ValueError("patience must be more than decay_patience, or training ends before the rate is halved")
         return self
 
 

@@ -29,6 +29,7 @@ from trellex.training.meter import Meter, Totals
 from trellex.training.metrics import append_metrics, drop_metrics
 from trellex.training.processes import Processes, choose_device
 from trellex.training.recipe import Recipe, TrainingSettings
+from trellex.training.schedule import learning_rate
 from trellex.training.validation import split_bleu
 
 REPORT_EVERY = 50  # batches between reports of the loss
@@ -130,7 +131,7 @@ class Trainer:
         self.step += 1
         torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * self.processes.count + self.processes.rank)
         for group in self.optimizer.param_groups:
-            group["lr"] = self._learning_rate()
+            group["lr"] = learning_rate(self.settings, self.step, self.evaluations)
         tokens = self.tokens_of(rows)
         source, lengths, target_in, target_out = self._tensors(rows[self.processes.rank :: self.processes.count], rows)
         self.optimizer.zero_grad(set_to_none=True)
@@ -159,23 +160,16 @@ class Trainer:
             return tensor.pin_memory().to(self.processes.device, non_blocking=True)
         return tensor
 
-    def _learning_rate(self) -> float:
-        rate = self.settings.learning_rate
-        if self.step < self.settings.warmup_steps:
-            return rate * self.step / self.settings.warmup_steps
-        return rate * 0.5 ** (self.step // self.settings.decay_steps) if self.settings.decay_steps else rate
-
     def _validate(self) -> bool:
-        """Evaluate on dev and test; whether dev is better than ever. Only the first process does."""
-        if not self.processes.is_first:
-            return self.processes.any(False)
+        """Evaluate on dev and test; whether dev is better than ever. The first process tells the others."""
         started = time.perf_counter()
-        scores = {
-            name: split_bleu(self.model, self.corpus.split(name), self.corpus.target_vocabulary)
-            for name in ("dev", "test")
-            if name in self.corpus.manifest.settings.splits()
-        }
-        evaluation = Evaluation(self.step, scores["dev"], scores.get("test"))
+        names = [name for name in ("dev", "test") if name in self.corpus.manifest.settings.splits()]
+        scores = [0.0] * len(names)
+        if self.processes.is_first:
+            vocabulary = self.corpus.target_vocabulary
+            scores = [split_bleu(self.model, self.corpus.split(name), vocabulary) for name in names]
+        bleu = dict(zip(names, self.processes.from_first(scores), strict=True))
+        evaluation = Evaluation(self.step, bleu["dev"], bleu.get("test"))
         improved = not self.evaluations or evaluation.dev > best_evaluation(self.evaluations).dev
         self.evaluations.append(evaluation)
         self._report(
@@ -184,7 +178,7 @@ class Trainer:
             averaged_test_bleu=averaged_test_bleu(self.evaluations),
             seconds=time.perf_counter() - started,
         )
-        return self.processes.any(improved)
+        return improved
 
     def _report_meter(self) -> None:
         """Report the mean loss since the last report, and what it took."""
@@ -195,6 +189,7 @@ class Trainer:
         device = self.processes.device
         self._report(
             loss=mean,
+            learning_rate=self.optimizer.param_groups[0]["lr"],
             tokens=totals.tokens,
             seconds=totals.seconds,
             tokens_per_second=totals.tokens / totals.seconds,

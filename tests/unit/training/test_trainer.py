@@ -100,12 +100,12 @@ class TestLoop:
         run.run()
         assert run.step == 2
 
-    def test_learning_rate_rises_and_halves(self, recipe, trainer):
-        run = trainer(recipe(learning_rate=1.0, warmup_steps=4, decay_steps=10))
-        rates = []
-        for run.step in (1, 2, 4, 9, 10, 20):
-            rates.append(run._learning_rate())
-        assert rates == [0.25, 0.5, 1.0, 1.0, 0.5, 0.25]
+    def test_learning_rate_is_that_of_the_schedule_and_in_the_metrics(self, recipe, trainer):
+        settings = recipe(learning_rate=0.5, warmup_steps=8, decay_steps=10)
+        run = trainer(settings)
+        run.run()
+        assert metrics(settings.output, "learning_rate") == [(4, 0.25), (8, 0.5), (12, 0.25)]
+        assert [group["lr"] for group in run.optimizer.param_groups] == [0.25]
 
     def test_gradients_are_clipped(self, recipe, trainer):
         run = trainer(recipe(clip_norm=1e-3, max_steps=1))
@@ -205,6 +205,38 @@ class TestResume:
             assert metrics(whole.output, key) == metrics(broken.output, key)
         assert [step for step, _ in metrics(broken.output, "loss")] == [4, 8, 12]
         assert steps(whole.output) == steps(broken.output)
+
+    @pytest.mark.parametrize("crash_at", [3, 4, 5, 8, 9, 11])
+    def test_a_crash_does_not_change_where_a_plateau_ends(self, recipe, trainer, monkeypatch, crash_at):
+        plateau = {"schedule": "plateau", "decay_patience": 1, "validate_every": 2, "save_every": 3}
+        whole, broken = recipe(output="whole", **plateau), recipe(output="broken", **plateau)
+        scores = iter([5, 5, 6, 4, 7, 7])
+        by_step = {step: float(next(scores)) for step in range(2, 13, 2)}
+        validate = Trainer._validate
+
+        def score(self):
+            monkeypatch.setattr(trainer_module, "split_bleu", lambda *arguments: by_step[self.step])
+            return validate(self)
+
+        monkeypatch.setattr(Trainer, "_validate", score)
+        trainer(whole).run()
+        rates = [rate / whole.training.learning_rate for _, rate in metrics(whole.output, "learning_rate")]
+        assert rates == [1, 1, 0.5, 0.5, 0.25, 0.25]
+        train_on = Trainer._train_on
+
+        def crash(self, shared, rows):
+            result = train_on(self, shared, rows)
+            if self.step == crash_at:
+                raise CrashError
+            return result
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "_train_on", crash)
+            with pytest.raises(CrashError):
+                trainer(broken).run()
+        trainer(broken).run()
+        assert_same_weights(whole.output, broken.output, 12)
+        assert metrics(whole.output, "learning_rate") == metrics(broken.output, "learning_rate")
 
     def test_a_kill_between_checkpoint_and_mark_loses_no_best(self, recipe, trainer, dev_scores, monkeypatch):
         dev_scores(1, 9, 2, 3)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import trellex
+from trellex.commands.average import average
 from trellex.commands.evaluate import evaluate
 from trellex.commands.experiment import experiment
 from trellex.commands.export import export
@@ -43,7 +44,7 @@ def _options(
     """Options of no verb; `help` of the application is what is shown."""
 
 
-for verb in (new, prepare, train, experiment, translate, score, evaluate, report, export, info):
+for verb in (new, prepare, train, average, experiment, translate, score, evaluate, report, export, info):
     app.command(epilog=examples_of(verb))(verb)
 
 if __name__ == "__main__":

@@ -35,7 +35,11 @@ def info(
             show(facts, as_json)
             return
         from trellex.evaluation.size import Size
+        from trellex.training.average import Average
+        from trellex.training.checkpoint import model_folder
         from trellex.training.loading import load_checkpoint
 
-        loaded = load_checkpoint(model)
-        show({"head": loaded.head.as_text(), "step": loaded.step, **Size.of(loaded.model).columns()}, as_json)
+        loaded, average = load_checkpoint(model), Average.find(model_folder(model))
+        facts = {"head": loaded.head.as_text(), "step": loaded.step}
+        facts |= average.summary(()) if average else {}
+        show({**facts, **Size.of(loaded.model).columns()}, as_json)

@@ -36,6 +36,7 @@ def train(
         from trellex.evaluation.curve import averaged_test_bleu, best_evaluation
         from trellex.files import check_writable
         from trellex.training.changes import parse_changes
+        from trellex.training.checkpoint import model_folder
         from trellex.training.display import Display
         from trellex.training.processes import is_first_process
         from trellex.training.recipe import load_recipe
@@ -57,8 +58,11 @@ def train(
             result |= {"best step": best.step, "dev BLEU": round(best.dev, 2)}
             if best.test is not None:
                 result |= {"test BLEU": round(best.test, 2), "test BLEU is": "best checkpoint"}
-            if (average := averaged_test_bleu(evaluations)) is not None:
-                result["test BLEU, mean of 5"] = round(average, 2)
+            if (mean := averaged_test_bleu(evaluations)) is not None:
+                result["test BLEU, mean of 5"] = round(mean, 2)
+        if trainer.average is not None:
+            result |= trainer.average.summary(evaluations)
+            result["stands for the run"] = str(model_folder(settings.output))
         show(result, as_json)
         if trainer.was_interrupted:
             raise typer.Exit(130)

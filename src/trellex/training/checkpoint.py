@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from trellex.kinds import CHECKPOINT, CHECKPOINT_FILE, RUN, STEP_FOLDER, check_k
 VERSION = 2
 REMEDY = "use another checkpoint, or remove this one to train on from the one before"
 CODE = "code.json"
+VOCABULARIES = ("vocab.source.txt", "vocab.target.txt")
+AVERAGE = "average"  # beside the checkpoints of a run, the mean of some of them
 
 
 @contextmanager
@@ -42,9 +44,13 @@ def save_checkpoint(
     copies: Mapping[str, Path],
     info: Mapping[str, Any],
     code: Code | None = None,
+    replace: bool = False,
 ) -> None:
-    """Write named files of tensors, copies of files, `info` and a code into `folder`, unless it is there already."""
-    if folder.exists():
+    """Write named files of tensors, copies of files, `info` and a code into `folder`.
+
+    replace: even if it is there already
+    """
+    if folder.exists() and not replace:
         return
     with writing(folder), atomic_folder(folder) as new:
         for name, values in tensors.items():
@@ -114,32 +120,34 @@ def newest_checkpoint(run: Path) -> Path | None:
     return next(reversed(checkpoints(run)), None)
 
 
-def mark_best(run: Path, step: int) -> None:
-    """Remember the checkpoint of this step as the best of the run."""
+def mark_best(run: Path, step: int, average: bool = False) -> None:
+    """Remember the checkpoint of this step as the best of the run, or that its average is better still."""
     path = run / "best.json"
     with writing(path), atomic_writer(path) as file:
-        json.dump({"step": step}, file)
+        json.dump({"step": step, "average": True} if average else {"step": step}, file)
 
 
 def best_checkpoint(run: Path) -> Path | None:
-    """The checkpoint that was marked as the best, if it is there."""
+    """The checkpoint, or the average, that was marked as the best, if it is there."""
     try:
-        folder = step_folder(run, int(json.loads((run / "best.json").read_text(encoding="utf-8"))["step"]))
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        mark = json.loads((run / "best.json").read_text(encoding="utf-8"))
+        folders = [run / AVERAGE] if mark.get("average") else []
+        folders.append(step_folder(run, int(mark["step"])))
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return folder if folder.is_dir() else None
+    return next((folder for folder in folders if folder.is_dir()), None)
 
 
-def remove_old(run: Path, keep: int) -> None:
-    """Delete all checkpoints but the newest `keep` and the best, and what killed processes left of others."""
-    best = best_checkpoint(run)
+def remove_old(run: Path, keep: int, best: Collection[int] = ()) -> None:
+    """Delete all checkpoints but the newest `keep` and the `best` steps, and what killed processes left of others."""
+    kept = {step_folder(run, step) for step in best}
     for folder in (*checkpoints(run)[:-keep], *run.glob(".step-*")):
-        if folder != best:
+        if folder not in kept:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def model_folder(path: Path) -> Path:
-    """The checkpoint to translate with: the folder itself, or a run's best, or its newest."""
+    """The checkpoint to translate with: the folder itself, or a run's best, be it an average, or its newest."""
     check_kind(path, RUN, CHECKPOINT)
     if (path / CHECKPOINT_FILE).is_file():
         return path

@@ -40,7 +40,9 @@ class TrainingSettings(Record):
     validate_every: int = Field(1000, ge=1, description="batches between evaluations on dev and test")
     patience: int | None = Field(None, ge=1, description="stop after so many evaluations without a better dev BLEU")
     save_every: int = Field(1000, ge=1, description="batches between checkpoints")
-    keep_checkpoints: int = Field(2, ge=1, description="how many of the newest to keep; the best is kept besides")
+    keep_checkpoints: int = Field(2, ge=1, description="how many of the newest to keep; the best are kept besides")
+    keep_best: int = Field(1, ge=1, description="how many of the best on dev to keep; as many as average at least")
+    average: int | None = Field(None, ge=2, description="average so many of the best on dev in the end; null: do not")
     precision: Literal["float32", "bfloat16"] = Field("float32", description="bfloat16 is for GPUs only")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: a GPU if there is one")
     threads: int | None = Field(None, ge=1, description="CPU threads; null: as many as PyTorch likes")
@@ -64,6 +66,11 @@ class TrainingSettings(Record):
         if self.decay_patience and self.patience and self.patience <= self.decay_patience:
             raise ValueError("patience must be more than decay_patience, or training ends before the rate is halved")
         return self
+
+    @property
+    def best_to_keep(self) -> int:
+        """How many of the best checkpoints are needed."""
+        return max(self.keep_best, self.average or 1)
 
 
 class Recipe(Record):

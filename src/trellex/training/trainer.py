@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import astuple
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -24,16 +20,18 @@ from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
 from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
+from trellex.training.average import Average, average_best, best_steps, drop_average, mark_best
 from trellex.training.display import Display
+from trellex.training.interruption import Interruption
 from trellex.training.meter import Meter, Totals
 from trellex.training.metrics import append_metrics, drop_metrics
+from trellex.training.origin import check_trained_by
 from trellex.training.processes import Processes, choose_device
 from trellex.training.recipe import Recipe, TrainingSettings
 from trellex.training.schedule import learning_rate
-from trellex.training.validation import split_bleu
+from trellex.training.validation import corpus_bleu
 
 REPORT_EVERY = 50  # batches between reports of the loss
-VOCABULARIES = ("vocab.source.txt", "vocab.target.txt")
 
 
 class Trainer:
@@ -41,6 +39,11 @@ class Trainer:
 
     Everything random follows from the seed and the number of the step, and a checkpoint holds weights, optimiser and
     position, so a run that was interrupted anywhere ends with the same weights as one that was not.
+
+    Attributes:
+        step: how many are done
+        evaluations: all so far
+        average: of the best checkpoints, once training has ended, if the recipe asks for it
     """
 
     def __init__(self, recipe: Recipe, display: Display) -> None:
@@ -52,7 +55,7 @@ class Trainer:
         newest = checkpoint.newest_checkpoint(recipe.output)
         code = None
         if newest is not None:
-            self._check_same_run(newest)
+            check_trained_by(recipe, newest)
             code = checkpoint.load_code(newest, recipe.head, len(self.corpus.target_vocabulary))
         torch.manual_seed(self.settings.seed)
         vocabularies = len(self.corpus.source_vocabulary), self.corpus.target_vocabulary
@@ -63,14 +66,20 @@ class Trainer:
         self.meter = Meter(self.processes)
         self.step = 0
         self.evaluations: list[Evaluation] = []
-        self.was_interrupted = False
+        self.average: Average | None = None
+        self._interruption = Interruption()
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether Ctrl-C or a polite kill ended it."""
+        return self._interruption.came
 
     def run(self) -> list[Evaluation]:
         """Train until the steps are done, patience is out or Ctrl-C is pressed; returns all evaluations."""
         self._resume()
         shared = self.processes.share(self.model)
         self.model.train()
-        with self._interruptible(), self.display:
+        with self._interruption, self.display:
             self.display.start(self.step, self.settings.max_steps, self.evaluations)
             self.meter.go_on()
             remaining = self._batches()
@@ -79,15 +88,18 @@ class Trainer:
                 is_validated = self.step % self.settings.validate_every == 0
                 if is_validated or self.step % REPORT_EVERY == 0:
                     self._report_meter()
-                improved = is_validated and self._validate()
+                is_among_best = is_validated and self._validate()
                 if is_validated:
                     self.meter.go_on()
-                if improved or self.step % self.settings.save_every == 0:
+                if is_among_best or self.step % self.settings.save_every == 0:
                     self._save()
                     self.meter.go_on()
             self._save()
         del shared
         self.processes.leave()
+        if self.settings.average and self.processes.is_first and not self.was_interrupted:
+            places = self.recipe.output, self.evaluations, self.settings.average
+            self.average = average_best(*places, self.corpus, self.processes.device.type)
         return self.evaluations
 
     def train_on(self, rows: Any) -> None:
@@ -161,16 +173,11 @@ class Trainer:
         return tensor
 
     def _validate(self) -> bool:
-        """Evaluate on dev and test; whether dev is better than ever. The first process tells the others."""
+        """Evaluate on dev and test; whether this is one of the best to keep. The first process tells the others."""
         started = time.perf_counter()
-        names = [name for name in ("dev", "test") if name in self.corpus.manifest.settings.splits()]
-        scores = [0.0] * len(names)
-        if self.processes.is_first:
-            vocabulary = self.corpus.target_vocabulary
-            scores = [split_bleu(self.model, self.corpus.split(name), vocabulary) for name in names]
-        bleu = dict(zip(names, self.processes.from_first(scores), strict=True))
-        evaluation = Evaluation(self.step, bleu["dev"], bleu.get("test"))
-        improved = not self.evaluations or evaluation.dev > best_evaluation(self.evaluations).dev
+        scores = corpus_bleu(self.model, self.corpus) if self.processes.is_first else {}
+        dev, test = self.processes.from_first([scores.get(name, math.nan) for name in ("dev", "test")])
+        evaluation = Evaluation(self.step, dev, None if math.isnan(test) else test)
         self.evaluations.append(evaluation)
         self._report(
             dev_bleu=evaluation.dev,
@@ -178,7 +185,7 @@ class Trainer:
             averaged_test_bleu=averaged_test_bleu(self.evaluations),
             seconds=time.perf_counter() - started,
         )
-        return improved
+        return self.step in best_steps(self.evaluations, self.settings.best_to_keep)
 
     def _report_meter(self) -> None:
         """Report the mean loss since the last report, and what it took."""
@@ -231,33 +238,13 @@ class Trainer:
             "corpus": self.corpus.manifest.settings.model_dump(mode="json"),
         }
         run = self.recipe.output
-        copies = {name: self.recipe.data / name for name in VOCABULARIES}
+        copies = {name: self.recipe.data / name for name in checkpoint.VOCABULARIES}
         tensors = {"model": self.model.state_dict(), "optimizer": moments}
         folder = checkpoint.step_folder(run, self.step)
         checkpoint.save_checkpoint(folder, tensors, copies, info, self.model.head.code)
-        self._mark_best()
-        checkpoint.remove_old(run, self.settings.keep_checkpoints)
-
-    def _mark_best(self) -> None:
-        """Bring the mark up to date; on resuming too, for a kill may have come between a checkpoint and its mark."""
-        if self.evaluations:
-            checkpoint.mark_best(self.recipe.output, best_evaluation(self.evaluations).step)
-
-    def _check_same_run(self, newest: Path) -> None:
-        """Raises ValueError if a checkpoint is of another training than this one."""
-        before = Recipe.checked(checkpoint.load_info(newest).get("recipe"), newest / "checkpoint.json").identity()
-        for part, value in self.recipe.identity().items():
-            if before[part] != value:
-                raise ValueError(
-                    f"{newest}: was trained with another {part} than the recipe says; "
-                    "choose another output folder, or the old recipe"
-                )
-        for name in VOCABULARIES:
-            if (newest / name).read_bytes() != (self.recipe.data / name).read_bytes():
-                raise ValueError(
-                    f"{newest / name}: differs from {self.recipe.data / name}, so word ids mean other words; "
-                    "choose another output folder, or prepare the data as it was"
-                )
+        mark_best(run, self.evaluations)
+        best = best_steps(self.evaluations, self.settings.best_to_keep)
+        checkpoint.remove_old(run, self.settings.keep_checkpoints, best)
 
     def _resume(self) -> None:
         """Go on from the newest checkpoint, if there is one; metrics after it are dropped."""
@@ -278,24 +265,9 @@ class Trainer:
             self.evaluations = [Evaluation(*evaluation) for evaluation in info["evaluations"]]
         if not self.processes.is_first:
             return
-        self._mark_best()
         drop_metrics(self.recipe.output, after=self.step)
-
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """Let Ctrl-C and a polite kill end the run after the present step, with a checkpoint."""
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            if self.was_interrupted:
-                raise KeyboardInterrupt
-            self.was_interrupted = True
-
-        previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+        drop_average(self.recipe.output, after=self.step)
+        mark_best(self.recipe.output, self.evaluations)  # a kill may have come between a checkpoint and its mark
 
 
 def training_device(settings: TrainingSettings) -> str:

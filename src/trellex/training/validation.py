@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trellex.evaluation import token_bleu
 from trellex.nmt.model import TranslationModel
 from trellex.search import SearchSettings, in_batches
-from trellex.text.corpus import ParallelIds
+from trellex.text.corpus import Corpus, ParallelIds
 from trellex.text.vocabulary import Vocabulary
 
 GREEDY = SearchSettings()
@@ -47,3 +47,9 @@ def split_bleu(model: TranslationModel, split: ParallelIds, vocabulary: Vocabula
     """Case-insensitive token BLEU of a split by greedy search, in percent."""
     hypotheses = [" ".join(tokens) for tokens in translate_split(model, split, vocabulary)]
     return token_bleu(hypotheses, [" ".join(tokens) for tokens in split.target_tokens]).score
+
+
+def corpus_bleu(model: TranslationModel, corpus: Corpus) -> dict[str, float]:
+    """That of dev and, where there is such a split, of test, by name."""
+    names = [name for name in ("dev", "test") if name in corpus.manifest.settings.splits()]
+    return {name: split_bleu(model, corpus.split(name), corpus.target_vocabulary) for name in names}

@@ -3,6 +3,7 @@
 import pytest
 
 from trellex.text import PrepareSettings, prepare
+from trellex.training import validation
 from trellex.training.display import Display
 from trellex.training.recipe import Recipe
 from trellex.training.trainer import Trainer
@@ -45,3 +46,30 @@ def recipe(data, tmp_path):
 def trainer():
     """Makes the trainer of a recipe, which shows nothing."""
     return lambda recipe: Trainer(recipe, Display("test", quiet=True))
+
+
+@pytest.fixture
+def dev_scores(monkeypatch):
+    """Replaces BLEU by given scores, dev and test the same."""
+
+    def dev_scores(*scores):
+        queue = [score for score in scores for _ in ("dev", "test")]
+        monkeypatch.setattr(validation, "split_bleu", lambda *arguments: float(queue.pop(0)))
+
+    return dev_scores
+
+
+@pytest.fixture
+def scores_by_step(monkeypatch):
+    """Replaces BLEU by a score for every step, which is the same when a run comes there again."""
+
+    def scores_by_step(steps, scores):
+        scores, validate = dict(zip(steps, map(float, scores), strict=True)), Trainer._validate
+
+        def score(self):
+            monkeypatch.setattr(validation, "split_bleu", lambda *arguments: scores[self.step])
+            return validate(self)
+
+        monkeypatch.setattr(Trainer, "_validate", score)
+
+    return scores_by_step

@@ -191,14 +191,12 @@ class TestRun:
 
     @pytest.mark.parametrize(
         ("keep", "best", "kept"),
-        [(2, None, [4, 5]), (1, 2, [2, 5]), (2, 5, [4, 5]), (9, 1, [1, 2, 3, 4, 5]), (1, 77, [5])],
+        [(2, [], [4, 5]), (1, [2], [2, 5]), (2, [5], [4, 5]), (9, [1], [1, 2, 3, 4, 5]), (1, [77, 1, 3], [1, 3, 5])],
     )
     def test_the_newest_and_the_best_are_kept(self, save, tmp_path, keep, best, kept):
         for step in range(1, 6):
             save(step)
-        if best:
-            mark_best(tmp_path / "run", best)
-        remove_old(tmp_path / "run", keep)
+        remove_old(tmp_path / "run", keep, best)
         assert steps(tmp_path / "run") == kept
 
     def test_what_a_killed_run_left_is_removed(self, save, tmp_path):

@@ -12,7 +12,6 @@ from safetensors.torch import load_file
 
 from trellex.text import Corpus, prepare
 from trellex.training import checkpoint
-from trellex.training import trainer as trainer_module
 from trellex.training.trainer import Trainer
 
 
@@ -31,17 +30,6 @@ def assert_same_weights(run, other, step):
         mine, theirs = (load_file(checkpoint.step_folder(x, step) / f"{name}.safetensors") for x in (run, other))
         assert mine.keys() == theirs.keys()
         assert all(torch.equal(mine[key], theirs[key]) for key in mine)
-
-
-@pytest.fixture
-def dev_scores(monkeypatch):
-    """Replaces BLEU by given scores, dev and test the same."""
-
-    def dev_scores(*scores):
-        queue = [score for score in scores for _ in ("dev", "test")]
-        monkeypatch.setattr(trainer_module, "split_bleu", lambda *arguments: float(queue.pop(0)))
-
-    return dev_scores
 
 
 class TestLoop:
@@ -166,6 +154,26 @@ class TestKeeping:
         trainer(settings).run()
         assert steps(settings.output) == [8, 13]
 
+    def test_several_of_the_best(self, recipe, trainer, dev_scores):
+        dev_scores(4, 1, 5, 4, 3, 6)
+        settings = recipe(max_steps=24, save_every=2, keep_checkpoints=1, keep_best=3)
+        trainer(settings).run()
+        assert steps(settings.output) == [4, 12, 24]  # of the two 4 the earlier
+        assert checkpoint.model_folder(settings.output).name == "step-000000024"
+
+    def test_one_of_the_best_is_saved_between_checkpoints(self, recipe, trainer, dev_scores):
+        dev_scores(3, 2, 1, 2)
+        settings = recipe(max_steps=17, save_every=100, keep_checkpoints=1, keep_best=2)
+        trainer(settings).run()
+        assert steps(settings.output) == [4, 8, 17]
+
+    def test_fewer_may_be_kept_on_the_way(self, recipe, trainer, dev_scores):
+        dev_scores(1, 3, 2, 0)
+        trainer(recipe(keep_checkpoints=1, keep_best=3)).run()
+        assert steps(recipe().output) == [4, 8, 12]
+        trainer(recipe(keep_checkpoints=1, max_steps=16)).run()
+        assert steps(recipe().output) == [8, 16]
+
     def test_a_checkpoint_is_complete(self, recipe, trainer, data):
         settings = recipe(max_steps=4)
         run = trainer(settings)
@@ -182,23 +190,28 @@ class CrashError(Exception):
     """What an interruption raises."""
 
 
+def crash(monkeypatch, run, step):
+    """Runs a training into an error after a step."""
+    train_on = Trainer._train_on
+
+    def crash(self, shared, rows):
+        result = train_on(self, shared, rows)
+        if self.step == step:
+            raise CrashError
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_train_on", crash)
+        with pytest.raises(CrashError):
+            run.run()
+
+
 class TestResume:
     @pytest.mark.parametrize("crash_at", [1, 2, 3, 4, 8, 11])
     def test_a_crash_changes_nothing(self, recipe, trainer, monkeypatch, crash_at):
         whole, broken = recipe(output="whole", dropout=0.3), recipe(output="broken", dropout=0.3)
         trainer(whole).run()
-        train_on = Trainer._train_on
-
-        def crash(self, shared, rows):
-            result = train_on(self, shared, rows)
-            if self.step == crash_at:
-                raise CrashError
-            return result
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Trainer, "_train_on", crash)
-            with pytest.raises(CrashError):
-                trainer(broken).run()
+        crash(monkeypatch, trainer(broken), crash_at)
         trainer(broken).run()
         assert_same_weights(whole.output, broken.output, 12)
         for key in ("dev_bleu", "test_bleu", "averaged_test_bleu"):
@@ -206,34 +219,25 @@ class TestResume:
         assert [step for step, _ in metrics(broken.output, "loss")] == [4, 8, 12]
         assert steps(whole.output) == steps(broken.output)
 
+    @pytest.mark.parametrize("crash_at", [5, 8, 9, 13])
+    def test_a_crash_does_not_change_what_is_kept(self, recipe, trainer, scores_by_step, monkeypatch, crash_at):
+        scores_by_step(range(4, 17, 4), (5, 3, 4, 1))
+        keeping = {"keep_best": 2, "keep_checkpoints": 1, "max_steps": 16, "save_every": 3}
+        whole, broken = recipe(output="whole", **keeping), recipe(output="broken", **keeping)
+        trainer(whole).run()
+        crash(monkeypatch, trainer(broken), crash_at)
+        trainer(broken).run()
+        assert steps(whole.output) == steps(broken.output) == [4, 12, 16]
+
     @pytest.mark.parametrize("crash_at", [3, 4, 5, 8, 9, 11])
-    def test_a_crash_does_not_change_where_a_plateau_ends(self, recipe, trainer, monkeypatch, crash_at):
+    def test_a_crash_does_not_change_where_a_plateau_ends(self, recipe, trainer, scores_by_step, monkeypatch, crash_at):
         plateau = {"schedule": "plateau", "decay_patience": 1, "validate_every": 2, "save_every": 3}
         whole, broken = recipe(output="whole", **plateau), recipe(output="broken", **plateau)
-        scores = iter([5, 5, 6, 4, 7, 7])
-        by_step = {step: float(next(scores)) for step in range(2, 13, 2)}
-        validate = Trainer._validate
-
-        def score(self):
-            monkeypatch.setattr(trainer_module, "split_bleu", lambda *arguments: by_step[self.step])
-            return validate(self)
-
-        monkeypatch.setattr(Trainer, "_validate", score)
+        scores_by_step(range(2, 13, 2), (5, 5, 6, 4, 7, 7))
         trainer(whole).run()
         rates = [rate / whole.training.learning_rate for _, rate in metrics(whole.output, "learning_rate")]
         assert rates == [1, 1, 0.5, 0.5, 0.25, 0.25]
-        train_on = Trainer._train_on
-
-        def crash(self, shared, rows):
-            result = train_on(self, shared, rows)
-            if self.step == crash_at:
-                raise CrashError
-            return result
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Trainer, "_train_on", crash)
-            with pytest.raises(CrashError):
-                trainer(broken).run()
+        crash(monkeypatch, trainer(broken), crash_at)
         trainer(broken).run()
         assert_same_weights(whole.output, broken.output, 12)
         assert metrics(whole.output, "learning_rate") == metrics(broken.output, "learning_rate")
@@ -243,10 +247,10 @@ class TestResume:
         settings = recipe(max_steps=16, save_every=2, keep_checkpoints=1)
         mark_best = checkpoint.mark_best
 
-        def crash(run, step):
+        def crash(run, step, average):
             if step == 8:
                 raise CrashError
-            mark_best(run, step)
+            mark_best(run, step, average)
 
         with monkeypatch.context() as patch:
             patch.setattr(checkpoint, "mark_best", crash)

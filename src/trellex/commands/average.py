@@ -1,0 +1,50 @@
+"""Average checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trellex.terminal import Json, errors_explained, examples, show, stderr
+
+BEST = 5  # unless told
+
+
+@examples("trellex average phrasebook/run --best 5", "trellex average phrasebook/run --last 3 --output averaged")
+def average(
+    run: Annotated[Path, typer.Argument(help="The folder of a training.")],
+    best: Annotated[int | None, typer.Option(min=2, help=f"So many of the best on dev; {BEST} unless given.")] = None,
+    last: Annotated[int | None, typer.Option(min=2, help="So many of the newest instead.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Where to put the average; unless given, into the run, which may stand for it.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda; for the evaluation.")] = "auto",
+    as_json: Json = False,
+) -> None:
+    """Average the weights of several checkpoints of a training, which often translate better than any of them.
+
+    The average is a checkpoint like others. If it is the better one on dev, RUN stands for it from now on. Training
+    keeps as many of the best checkpoints as training.keep_best says, and averages by itself with training.average.
+    """
+    with errors_explained():
+        from trellex.training import checkpoint
+        from trellex.training.average import choose, evaluations_of, make_average, mark_best
+        from trellex.training.origin import corpus_of
+
+        if best is not None and last is not None:
+            raise ValueError("best, last: give one of --best and --last")
+        evaluations = evaluations_of(run)
+        folders = choose(run, evaluations, best if best or last else BEST, last)
+        try:
+            corpus = corpus_of(folders[0])
+        except (ValueError, OSError) as error:
+            corpus = None
+            stderr.print(f"the average is not evaluated: {error}", highlight=False, soft_wrap=True)
+        made = make_average(folders, output or run / checkpoint.AVERAGE, corpus, device)
+        result: dict[str, Any] = {"output": str(made.folder), **made.summary(evaluations)}
+        if output is None:
+            mark_best(run, evaluations)
+            result["stands for the run"] = str(checkpoint.model_folder(run))
+        show(result, as_json)

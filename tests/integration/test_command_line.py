@@ -223,6 +223,77 @@ class TestTrain:
         assert told["#out"] == told["B"] > 0
         assert '"loss": "trellis"' in trellex("info", tmp_path / "run").stdout
 
+    def test_any_key_can_be_set(self, trellex, trained, tmp_path):
+        changes = (
+            "training.max_steps=2",
+            "training.learning_rate=0.5",
+            "head.loss=trellis",
+            f"output={tmp_path / 'x'}",
+        )
+        assert (
+            trellex("train", trained.recipe, *(part for change in changes for part in ("--set", change))).exit_code == 0
+        )
+        recipe = checkpoint.load_info(checkpoint.model_folder(tmp_path / "x"))["recipe"]
+        assert recipe["head"] == {"type": "hybrid-64-ec", "loss": "trellis"}
+        assert (recipe["training"]["max_steps"], recipe["training"]["learning_rate"]) == (2, 0.5)
+
+    def test_averages_in_the_end(self, trellex, trained, tmp_path):
+        options = ("--output", tmp_path / "run", "--set", "training.average=2", "--quiet", "--json")
+        told = json.loads(trellex("train", trained.recipe, *options).stdout)
+        steps = [int(step) for step in told["average of steps"].split(", ")]
+        assert len(steps) == 2
+        assert told["best step"] in steps
+        better = {"yes": True, "no": False}[told["better than the best"]]
+        assert better == (told["stands for the run"] == str(tmp_path / "run" / "average"))
+        assert better == (told["dev BLEU of the average"] > told["dev BLEU"])
+
+
+class TestAverage:
+    def test_is_a_checkpoint_like_others(self, trellex, copied, phrasebook, tmp_path):
+        result = trellex("average", copied, "--last", 2, "--output", tmp_path / "mean", "--json")
+        assert result.exit_code == 0, result.stderr
+        told = json.loads(result.stdout)
+        assert (told["output"], told["average of steps"]) == (str(tmp_path / "mean"), "39, 40")
+        assert told.keys() >= {"dev BLEU of the average", "test BLEU of the average"}
+        assert "stands for the run" not in told
+        assert json.loads(trellex("info", tmp_path / "mean", "--json").stdout)["average of steps"] == "39, 40"
+        assert trellex("export", tmp_path / "mean", tmp_path / "fp32", "--precision", "fp32").exit_code == 0
+        source, target = phrasebook / "test.en", phrasebook / "test.ja"
+        ours, exported = (trellex("translate", tmp_path / x, source, "--tokens") for x in ("mean", "fp32"))
+        assert ours.stdout == exported.stdout != trellex("translate", copied, source, "--tokens").stdout
+        assert trellex("score", tmp_path / "mean", source, target).exit_code == 0
+        (tmp_path / "mean.ja").write_text(ours.stdout)
+        bleu = trellex("evaluate", tmp_path / "mean.ja", target, "--language", "ja", "--json", "--resamples", 0)
+        assert json.loads(bleu.stdout)["token BLEU"] == told["test BLEU of the average"]
+
+    def test_the_run_stands_for_the_better(self, trellex, copied):
+        for kind in (("--best", 2), ("--last", 3)):
+            told = json.loads(trellex("average", copied, *kind, "--json").stdout)
+            expected = (
+                copied / "average" if told["better than the best"] == "yes" else checkpoint.best_checkpoint(copied)
+            )
+            assert told["stands for the run"] == str(expected) == str(checkpoint.model_folder(copied))
+
+    def test_without_the_corpus_it_is_not_evaluated(self, trellex, copied):
+        for folder in checkpoint.checkpoints(copied):
+            info = json.loads((folder / "checkpoint.json").read_text())
+            info["recipe"]["data"] = str(copied / "nowhere")
+            (folder / "checkpoint.json").write_text(json.dumps(info))
+        before = checkpoint.model_folder(copied)
+        result = trellex("average", copied, "--last", 2, "--json")
+        assert result.exit_code == 0
+        assert f"not evaluated: {copied / 'nowhere'}" in result.stderr
+        assert json.loads(result.stdout).keys() == {"output", "average of steps", "stands for the run"}
+        assert checkpoint.model_folder(copied) == before
+
+    def test_too_few(self, trellex, copied):
+        before = contents(copied)
+        assert_error(trellex("average", copied), "not 5", "training.keep_best of 5")
+        assert_error(trellex("average", copied, "--last", 9), "not 9", "training.keep_checkpoints of 9")
+        assert_error(trellex("average", copied, "--last", 2, "--best", 2), "give one of --best and --last")
+        assert_error(trellex("average", copied / "none"), copied / "none", "give the folder of a run")
+        assert contents(copied) == before
+
 
 class TestBadRecipe:
     @pytest.fixture
@@ -249,6 +320,18 @@ class TestBadRecipe:
         refused("haed: unknown key", "'head'", change=lambda recipe: recipe.update(haed="softmax"))
         key = "training.batch_sentence"
         refused(key, "'batch_sentences'", change=lambda recipe: recipe["training"].update(batch_sentence=8))
+
+    def test_keys_that_are_set(self, refused):
+        refused(
+            "learning_rate: unknown key; did you mean 'training.learning_rate'?", options=("--set", "learning_rate=1")
+        )
+        refused("expected key=value", "'training.seed'", options=("--set", "training.seed"))
+        refused("training.seed: was set twice", options=("--set", "training.seed=1", "--seed", 2))
+        refused(
+            "decay_steps",
+            "make it null",
+            options=("--set", "training.schedule=plateau", "--set", "training.decay_steps=3"),
+        )
 
     def test_wrong_types(self, refused):
         refused("training.max_steps", "integer", change=lambda recipe: recipe["training"].update(max_steps="many"))

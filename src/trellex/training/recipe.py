@@ -46,6 +46,7 @@ class TrainingSettings(Record):
     precision: Literal["float32", "bfloat16"] = Field("float32", description="bfloat16 is for GPUs only")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: a GPU if there is one")
     threads: int | None = Field(None, ge=1, description="CPU threads; null: as many as PyTorch likes")
+    tensorboard: bool = Field(False, description="write curves for TensorBoard, too, into the output folder")
 
     @model_validator(mode="after")
     def _one_batch_size(self) -> TrainingSettings:

@@ -21,6 +21,7 @@ from trellex.text.corpus import Corpus
 from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
 from trellex.training.average import Average, average_best, best_steps, drop_average, mark_best
+from trellex.training.board import Board
 from trellex.training.display import Display
 from trellex.training.interruption import Interruption
 from trellex.training.meter import Meter, Totals
@@ -48,6 +49,7 @@ class Trainer:
 
     def __init__(self, recipe: Recipe, display: Display) -> None:
         self.recipe, self.settings, self.display = recipe, recipe.training, display
+        self.board = Board(recipe.output, self.settings.tensorboard)
         self.corpus = Corpus.open(recipe.data)
         self.processes = Processes.join(training_device(self.settings))
         if self.settings.threads:
@@ -79,7 +81,7 @@ class Trainer:
         self._resume()
         shared = self.processes.share(self.model)
         self.model.train()
-        with self._interruption, self.display:
+        with self._interruption, self.display, self.board:
             self.display.start(self.step, self.settings.max_steps, self.evaluations)
             self.meter.go_on()
             remaining = self._batches()
@@ -209,6 +211,7 @@ class Trainer:
         if not self.processes.is_first:
             return
         append_metrics(self.recipe.output, self.step, values)
+        self.board.add(self.step, values)
         self.display.update(self.step, values)
 
     def _diverged(self, what: str) -> FloatingPointError:
@@ -241,6 +244,7 @@ class Trainer:
         copies = {name: self.recipe.data / name for name in checkpoint.VOCABULARIES}
         tensors = {"model": self.model.state_dict(), "optimizer": moments}
         folder = checkpoint.step_folder(run, self.step)
+        self.board.flush()
         checkpoint.save_checkpoint(folder, tensors, copies, info, self.model.head.code)
         mark_best(run, self.evaluations)
         best = best_steps(self.evaluations, self.settings.best_to_keep)
@@ -266,6 +270,7 @@ class Trainer:
         if not self.processes.is_first:
             return
         drop_metrics(self.recipe.output, after=self.step)
+        self.board.go_on(self.step)
         drop_average(self.recipe.output, after=self.step)
         mark_best(self.recipe.output, self.evaluations)  # a kill may have come between a checkpoint and its mark
 

@@ -23,10 +23,10 @@ def average(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda; for the evaluation.")] = "auto",
     as_json: Json = False,
 ) -> None:
-    """Average the weights of several checkpoints of a training, which often translate better than any of them.
+    """Average the weights of several checkpoints of a training; the mean may translate better than any of them.
 
-    The average is a checkpoint like others. If it is the better one on dev, RUN stands for it from now on. Training
-    keeps as many of the best checkpoints as training.keep_best says, and averages by itself with training.average.
+    It is a checkpoint like others. If it is better on dev, the run stands for it from now on. Training keeps as many of
+    the best checkpoints as training.keep_best says, and averages by itself with training.average.
     """
     with errors_explained():
         from trellex.training import checkpoint

@@ -1,4 +1,4 @@
-"""Averages: a checkpoint whose weights are the means of those of several, which often translates better than any."""
+"""Averages: a checkpoint whose weights are the means of those of several, and which of them all stands for a run."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def make_average(folders: Sequence[Path], output: Path, corpus: Corpus | None, d
         [checkpoint.load_info(folder)["step"] for folder in folders],
         {} if corpus is None else corpus_bleu(loaded.model, corpus),
     )
-    info = {key: info[key] for key in ("step", "evaluations", "recipe", "corpus")}
+    info = {key: info[key] for key in ("step", "evaluations", "recipe", "corpus") if key in info}
     info |= {"averaged": average.steps, "bleu": average.bleu}
     copies = {name: folders[-1] / name for name in checkpoint.VOCABULARIES}
     checkpoint.save_checkpoint(output, {"model": weights}, copies, info, loaded.model.head.code, replace=True)
@@ -108,7 +108,7 @@ def evaluations_of(run: Path) -> list[Evaluation]:
     newest = checkpoint.newest_checkpoint(run)
     if newest is None:
         raise FileNotFoundError(f"{run}: no checkpoint here; give the folder of a run")
-    return [Evaluation(*evaluation) for evaluation in checkpoint.load_info(newest)["evaluations"]]
+    return [Evaluation(*evaluation) for evaluation in checkpoint.load_info(newest).get("evaluations", ())]
 
 
 def best_steps(evaluations: Sequence[Evaluation], count: int) -> list[int]:

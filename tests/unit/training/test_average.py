@@ -262,3 +262,14 @@ class TestRefusal:
         for numbers in ([8, 12], [12, 16]):
             make_average([step(output, number) for number in numbers], tmp_path / "mean", None)
             assert Average.find(tmp_path / "mean") == Average(tmp_path / "mean", numbers, {})
+
+
+def test_checkpoints_that_tell_of_no_evaluations(averaging, tmp_path):
+    output = averaging(1, 5, 3, 4, average=None, keep_best=3).recipe.output
+    for folder in checkpoint.checkpoints(output):
+        info = json.loads((folder / "checkpoint.json").read_text())
+        del info["evaluations"]
+        (folder / "checkpoint.json").write_text(json.dumps(info))
+    assert evaluations_of(output) == []
+    made = make_average(choose(output, [], None, 2), tmp_path / "mean", None)
+    assert load_checkpoint(made.folder).step == made.steps[-1] == 16

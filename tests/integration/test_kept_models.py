@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import trellex
 from trellex.runtime.folder import Export
+from trellex.search import greedy
 
 MODELS = Path(__file__).parents[1] / "models"
 TRANSLATIONS = json.loads((MODELS / "translations.json").read_text(encoding="utf-8"))
@@ -17,6 +19,13 @@ TRANSLATIONS = json.loads((MODELS / "translations.json").read_text(encoding="utf
 def test_they_translate_as_when_they_were_made(kind, beam):
     translator = trellex.load(MODELS / kind)
     assert translator.translate(TRANSLATIONS, beam=beam) == list(TRANSLATIONS.values())
+
+
+def test_the_export_is_of_before_attention_and_says_so():
+    model, source = trellex.load(MODELS / "export").model, [np.array([3, 4])]
+    assert greedy(model, source)[0].words
+    with pytest.raises(ValueError, match=r"models/export: this export has no attention; export the model again"):
+        greedy(model, source, attention=True)
 
 
 def test_the_export_is_as_it_was_written():

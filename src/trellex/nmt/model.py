@@ -24,11 +24,13 @@ class SearchState(NamedTuple):
 
     network: NetworkState
     hidden: Tensor  # what the head reads next  [N, H]
+    attention: NDArray[Any] | None = None  # where the network looked for it, if that was asked for  [N, S]
 
     def select(self, rows: NDArray[np.int64]) -> SearchState:
         """The same with these rows, in this order, possibly repeated."""
         index = torch.from_numpy(rows).to(self.hidden.device)
-        return SearchState(self.network.select(index), self.hidden[index])
+        attention = None if self.attention is None else self.attention[rows]
+        return SearchState(self.network.select(index), self.hidden[index], attention)
 
 
 class TranslationModel(nn.Module):
@@ -61,19 +63,21 @@ class TranslationModel(nn.Module):
         finally:
             self.train(training)
 
-    def start(self, sources: Sequence[NDArray[Any]]) -> SearchState:
-        """Read source sentences and the first BOS. sources: ids of each -> state of N rows"""
+    def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> SearchState:
+        """Read source sentences and the first BOS. sources: ids of each -> state of N rows, with attention if asked"""
         lengths = torch.tensor([len(source) for source in sources])
         words = torch.from_numpy(pad(list(sources), EOS)).to(self.device)
-        return self._read(self.network.start(words, lengths), np.full(len(sources), BOS))
+        return self._read(self.network.start(words, lengths), np.full(len(sources), BOS), attention)
 
     def step(self, state: SearchState, words: NDArray[np.int64]) -> SearchState:
         """Read the next target words [N]."""
-        return self._read(state.network, words)
+        return self._read(state.network, words, state.attention is not None)
 
-    def _read(self, state: NetworkState, words: NDArray[np.int64]) -> SearchState:
+    def _read(self, state: NetworkState, words: NDArray[np.int64], attention: bool) -> SearchState:
         hidden, state = self.network.step(state, torch.from_numpy(words).to(self.device))
-        return SearchState(state, hidden)
+        if not attention:
+            return SearchState(state, hidden)
+        return SearchState(state, hidden, self.network.attention(state).float().cpu().numpy())
 
     def best(self, state: SearchState) -> NDArray[np.int64]:
         """The best next word of every row. -> [N]"""

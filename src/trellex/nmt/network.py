@@ -49,3 +49,7 @@ class Network(nn.Module, ABC):
     @abstractmethod
     def step(self, state: Any, words: Tensor) -> tuple[Tensor, Any]:
         """Read a target word in every row. words [N] -> what the output layer reads [N, H], and the next state"""
+
+    @abstractmethod
+    def attention(self, state: Any) -> Tensor:
+        """How much the last step, without dropout, looked at each source word; 0 on padding. -> [N, S]"""

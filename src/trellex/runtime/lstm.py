@@ -16,6 +16,7 @@ from trellex.text.batches import pad
 from trellex.text.vocabulary import BOS, EOS
 
 OUTPUTS = ("next_recurrent", "next_c", "output")  # of a step
+SHARES = "attention"  # an output that older exports lack
 
 Ints = NDArray[np.int64]
 Floats = NDArray[Any]
@@ -31,15 +32,22 @@ class LSTMState(NamedTuple):
     recurrent: Floats  # what the last h adds to the gates  [N, 1, 4H]
     c: Floats  # [N, 1, H]
     output: Floats  # [N, 1, H]
+    shares: Floats | None = None  # of source words in the output, if they were asked for  [N, S, 1]
 
     @property
     def hidden(self) -> Floats:
         """What the output layer reads. [N, H]"""
         return self.output[:, 0]
 
+    @property
+    def attention(self) -> Floats | None:
+        """Where the network looked for `hidden`, if that was asked for. [N, S]"""
+        return None if self.shares is None else self.shares[..., 0]
+
     def select(self, rows: Ints) -> LSTMState:
         """The same with these rows, in this order, possibly repeated."""
-        own = self.recurrent[rows], self.c[rows], self.output[rows]
+        shares = None if self.shares is None else self.shares[rows]
+        own = self.recurrent[rows], self.c[rows], self.output[rows], shares
         sentence = self.sentence[rows]
         if np.array_equal(sentence, self.sentence):  # as beams of the same sentences change places
             return LSTMState(self.keys, self.values, self.mask, sentence, *own)
@@ -77,24 +85,28 @@ class RuntimeLSTM:
 
         save_lstm(folder, manifest, weights)
 
-    def start(self, sources: Sequence[NDArray[Any]]) -> LSTMState:
-        """Read source sentences and the first BOS. sources: ids of each -> state of N rows"""
+    def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> LSTMState:
+        """Read source sentences and the first BOS. sources: ids of each -> state of N rows, with attention if asked"""
+        if attention and not self.decoder.has(SHARES):
+            raise ValueError(f"{self.decoder.path.parent}: this export has no attention; {REMEDY}")
         lengths = np.array([len(source) for source in sources], np.int32)
         embedded = self.source_vectors(pad(list(sources), EOS))
         inputs = {"embedded": embedded, "lengths": lengths}
         keys, values, recurrent, c = self.encoder.run(["keys", "values", "recurrent", "c"], inputs)
         mask = np.where(np.arange(keys.shape[1]) < lengths[:, None], 0, -np.inf).astype(np.float32)[..., None]
-        state = LSTMState(keys, values, mask, np.arange(len(sources)), recurrent, c, np.zeros_like(c))
+        shares = mask if attention else None  # not None: the next step is to tell them
+        state = LSTMState(keys, values, mask, np.arange(len(sources)), recurrent, c, np.zeros_like(c), shares)
         return self.step(state, np.full(len(sources), BOS))
 
     def step(self, state: LSTMState, words: Ints) -> LSTMState:
         """Read the next target words [N]."""
-        keys, values, mask, sentence, recurrent, c, output = state
+        keys, values, mask, sentence, recurrent, c, output, shares = state
         inputs = {"words": self.target_vectors(words[:, None]), "recurrent": recurrent, "c": c}
         inputs |= {"keys": keys, "values": values, "mask": mask}
         if self.input_feeding:
             inputs["fed"] = output
-        recurrent, c, output = self.decoder.run(OUTPUTS, inputs)
+        outputs = OUTPUTS if shares is None else (*OUTPUTS, SHARES)
+        recurrent, c, output, *shares_now = self.decoder.run(outputs, inputs)
         if output.shape != (len(words), 1, self.hidden_size):  # compiled code relies on it
             raise ValueError(f"{self.decoder.path}: gives outputs of shape {output.shape}; {REMEDY}")
-        return LSTMState(keys, values, mask, sentence, recurrent, c, output)
+        return LSTMState(keys, values, mask, sentence, recurrent, c, output, *shares_now)

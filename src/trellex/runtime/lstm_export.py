@@ -106,7 +106,8 @@ def _decoder_graph(weights: Weights, arithmetic: str, input_feeding: bool) -> on
 
     Inputs: words, as vectors [N, 1, E] or, in 8 bits, as what they add to the gates [N, 1, 4H]; with input feeding, the
     last output "fed" [N, 1, H]; recurrent [N, 1, 4H], what the last h adds to the gates; c [N, 1, H]; keys, values
-    [N, S, H]; mask [N, S, 1], 0, or −inf on padding. Outputs: next_recurrent [N, 1, 4H], next_c and output [N, 1, H].
+    [N, S, H]; mask [N, S, 1], 0, or −inf on padding. Outputs: next_recurrent [N, 1, 4H], next_c and output [N, 1, H];
+    attention [N, S, 1], the shares of source words in the output.
 
     The new h is multiplied once, by all that it meets in this step and the next.
     """
@@ -148,6 +149,7 @@ def _decoder_graph(weights: Weights, arithmetic: str, input_feeding: bool) -> on
     builder.output(next_recurrent, "next_recurrent", ["N", 1, 4 * size])
     builder.output(next_c, "next_c", ["N", 1, size])
     builder.output(output, "output", ["N", 1, size])
+    builder.output(shares, "attention", ["N", "S", 1])
     return builder.model()
 
 

@@ -51,6 +51,10 @@ class Session:
                 )
         return self
 
+    def has(self, name: str) -> bool:
+        """Whether there is an input or output of that name."""
+        return name in self._widths
+
     def width(self, name: str) -> int:
         """The size of the last dimension of an input or output."""
         return int(self._widths[name])

@@ -13,16 +13,20 @@ from trellex.text.vocabulary import EOS
 
 
 def greedy(
-    model: Model, sources: Sequence[NDArray[Any]], scores: bool = True, length_penalty: float = 1.0
+    model: Model,
+    sources: Sequence[NDArray[Any]],
+    scores: bool = True,
+    length_penalty: float = 1.0,
+    attention: bool = False,
 ) -> list[Hypothesis]:
     """The best next word, again and again. Without `scores` it is faster, and log_probs are NaN.
 
-    A model that is asked for no scores and can do this by itself is let to.
+    A model that is asked for words alone and can do this by itself is let to.
 
     sources: ids of each sentence, none of them empty -> one hypothesis of each
     """
     limits = [length_limit(len(source)) for source in sources]
-    if not scores and isinstance(model, GreedyModel):
+    if not scores and not attention and isinstance(model, GreedyModel):
         found = ([int(word) for word in words] for words in model.greedy(sources, limits))
         return [Hypothesis([word for word in words if word != EOS], [np.nan] * len(words), np.nan) for words in found]
 
@@ -33,11 +37,17 @@ def greedy(
         best = model.best(rows.state)
         return Choice(None, best, np.full(len(best), np.nan))
 
-    return [best for (best,) in grow(model, sources, choose, limits=limits, length_penalty=length_penalty)]
+    hypotheses = grow(model, sources, choose, limits=limits, length_penalty=length_penalty, attention=attention)
+    return [best for (best,) in hypotheses]
 
 
 def beam(
-    model: Model, sources: Sequence[NDArray[Any]], width: int, nbest: int = 1, length_penalty: float = 1.0
+    model: Model,
+    sources: Sequence[NDArray[Any]],
+    width: int,
+    nbest: int = 1,
+    length_penalty: float = 1.0,
+    attention: bool = False,
 ) -> list[list[Hypothesis]]:
     """The nbest best translations of every sentence that a beam of some width finds, best first.
 
@@ -48,6 +58,7 @@ def beam(
         sources: ids of each sentence, none of them empty
         width: hypotheses a sentence, at least nbest
         length_penalty: α; hypotheses are ranked by log P / words^α, EOS included: 0 prefers short ones, 1 the mean
+        attention: whether hypotheses shall have it
     """
     return grow(
         model,
@@ -57,6 +68,7 @@ def beam(
         width=width,
         nbest=nbest,
         length_penalty=length_penalty,
+        attention=attention,
     )
 
 

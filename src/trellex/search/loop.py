@@ -19,12 +19,13 @@ Floats = NDArray[np.float64]
 class Model(Protocol):
     """What search asks of a model, be it in torch or in the runtime.
 
-    A state is the model's own; `state.select(rows)` keeps these of its rows, in this order, possibly repeated.
+    A state is the model's own; `state.select(rows)` keeps these of its rows, in this order, possibly repeated. If
+    started with attention it has `state.attention` [N, S]: how much each source word counts for the next word.
     """
 
     def inference(self) -> AbstractContextManager[None]: ...
 
-    def start(self, sources: Sequence[NDArray[Any]]) -> Any: ...
+    def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> Any: ...
 
     def step(self, state: Any, words: Ints) -> Any: ...
 
@@ -52,11 +53,13 @@ class Hypothesis(NamedTuple):
         words: ids without EOS  [T]
         log_probs: log P of every word and, if the end was reached, of EOS  [T + 1], else [T]; NaN if not asked for
         score: what hypotheses are ranked by: the sum of log_probs, divided by a power of their number
+        attention: if asked for, how much each source word counted for every word, and for EOS  [T + 1, S], else [T, S]
     """
 
     words: list[int]
     log_probs: list[float]
     score: float
+    attention: NDArray[Any] | None = None
 
     @property
     def log_prob(self) -> float:
@@ -92,30 +95,37 @@ class History:
 
     def __init__(self) -> None:
         self._steps: list[tuple[Ints, Ints, NDArray[Any]]] = []  # parent, word, log_prob of every step's nodes
+        self._attention: list[NDArray[Any]] = []  # of every step's nodes, if asked for
         self._first: list[int] = []  # the number of every step's first node
         self._count = 0
 
-    def add(self, parent: Ints, word: Ints, log_prob: NDArray[Any]) -> Ints:
-        """Append a step's words after their parent nodes; returns their nodes. [C] -> [C]"""
+    def add(self, parent: Ints, word: Ints, log_prob: NDArray[Any], attention: NDArray[Any] | None = None) -> Ints:
+        """Append a step's words after their parent nodes; returns their nodes. [C], attention [C, S] -> [C]"""
         self._steps.append((parent, word, log_prob))
+        if attention is not None:
+            self._attention.append(attention)
         self._first.append(self._count)
         self._count += len(word)
         return np.arange(self._first[-1], self._count)
 
-    def hypothesis(self, node: int, score: float) -> Hypothesis:
-        """The words and log-probabilities that lead to a node."""
+    def hypothesis(self, node: int, score: float, source_length: int) -> Hypothesis:
+        """The words that lead to a node, with their log-probabilities and attention."""
         words: list[int] = []
         log_probs: list[float] = []
+        attention: list[NDArray[Any]] = []
         step = bisect_right(self._first, node) - 1
         while node >= 0:
             parent, word, log_prob = self._steps[step]
             place = node - self._first[step]
             words.append(int(word[place]))
             log_probs.append(float(log_prob[place]))
+            if self._attention:
+                attention.append(self._attention[step][place, :source_length])
             node, step = int(parent[place]), step - 1
         if words[0] == EOS:
             del words[0]
-        return Hypothesis(words[::-1], log_probs[::-1], float(score))
+        shares = np.array(attention[::-1]) if attention else None
+        return Hypothesis(words[::-1], log_probs[::-1], float(score), shares)
 
 
 def length_limit(source_length: int) -> int:
@@ -133,6 +143,7 @@ def grow(
     copies: int = 1,
     nbest: int = 1,
     length_penalty: float = 0.0,
+    attention: bool = False,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of every sentence, best first, at most nbest of each, those cut off by the limit last.
 
@@ -143,6 +154,7 @@ def grow(
         copies: how many hypotheses of each sentence to start with
         nbest: a sentence is done, too, when no open hypothesis can enter its nbest best any more
         length_penalty: α; hypotheses are ranked by log P / words^α, EOS included
+        attention: whether hypotheses shall have it
     """
     if not sources:
         return []
@@ -154,7 +166,7 @@ def grow(
     some_are_done = False
     bar = np.full(len(sources), -np.inf)  # the score that a hypothesis must reach to enter the nbest best
     sentence = np.repeat(np.arange(len(sources)), copies)
-    state = model.start(sources)
+    state = model.start(sources, attention=True) if attention else model.start(sources)
     rows = Open(
         state=state if copies == 1 else state.select(sentence),
         sentence=sentence,
@@ -171,7 +183,10 @@ def grow(
         if row is not None:
             sentence, total, parent = sentence[row], total[row], parent[row]
         length, total = length + 1, total + log_prob
-        node = history.add(parent, word, log_prob)
+        if attention:
+            node = history.add(parent, word, log_prob, state.attention if row is None else state.attention[row])
+        else:
+            node = history.add(parent, word, log_prob)
         ended = word == EOS
         stopped = ended if length < shortest else ended | (length >= limit[sentence])
         some_are_done = some_are_done or bool(stopped.any())
@@ -188,7 +203,10 @@ def grow(
             goes_on[sentence[hopeful]] = True
             going = np.flatnonzero(~stopped & goes_on[sentence])
             if len(going) == 0:
-                return [[history.hypothesis(last, -score) for _, score, last in best[:nbest]] for best in done]
+                return [
+                    [history.hypothesis(last, -score, len(source)) for _, score, last in best[:nbest]]
+                    for best, source in zip(done, sources, strict=True)
+                ]
             row = going if row is None else row[going]
             word, sentence, total, node = word[going], sentence[going], total[going], node[going]
         if row is not None:

@@ -17,6 +17,7 @@ def score(
     sources: Sequence[NDArray[Any]],
     targets: Sequence[NDArray[Any]],
     observe: Callable[[Any, NDArray[np.int64]], None] | None = None,
+    attention: bool = False,
 ) -> list[Hypothesis]:
     """log P of every word of given translations, EOS included.
 
@@ -24,6 +25,7 @@ def score(
         sources: ids of each sentence, none of them empty
         targets: ids of each translation, without EOS
         observe: called with the model's state and the words that come next, at every step
+        attention: whether hypotheses shall have it
     """
     if len(sources) != len(targets):
         raise ValueError(f"targets: expected one for each of {len(sources)} sources, got {len(targets)}")
@@ -37,4 +39,5 @@ def score(
             observe(rows.state, words)
         return Choice(None, words, model.log_prob(rows.state, words))
 
-    return [best for (best,) in grow(model, sources, choose, limits=[len(target) for target in ended])]
+    limits = [len(target) for target in ended]
+    return [best for (best,) in grow(model, sources, choose, limits=limits, attention=attention)]

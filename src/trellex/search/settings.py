@@ -49,14 +49,19 @@ class SearchSettings:
             raise ValueError(f"length_penalty: expected 0 to 10, got {self.length_penalty}")
 
     def search(
-        self, model: Model, sources: Sequence[NDArray[Any]], random: np.random.Generator, scores: bool = True
+        self,
+        model: Model,
+        sources: Sequence[NDArray[Any]],
+        random: np.random.Generator,
+        scores: bool = True,
+        attention: bool = False,
     ) -> list[list[Hypothesis]]:
         """Translations of non-empty sentences side by side, best first; greedy ones are faster without scores."""
         if self.sample:
-            return sample(model, sources, self.nbest, self.temperature, random)
+            return sample(model, sources, self.nbest, self.temperature, random, attention)
         if self.beam == 1:
-            return [[best] for best in greedy(model, sources, scores, self.length_penalty)]
-        return beam(model, sources, self.beam, self.nbest, self.length_penalty)
+            return [[best] for best in greedy(model, sources, scores, self.length_penalty, attention)]
+        return beam(model, sources, self.beam, self.nbest, self.length_penalty, attention)
 
 
 def in_batches(

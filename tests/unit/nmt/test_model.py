@@ -87,6 +87,31 @@ class TestSteps:
                 np.testing.assert_allclose(model.log_prob(state, words[:, column]), log_probs[:, column], rtol=1e-5)
 
 
+class TestAttention:
+    def test_by_hand(self, input_feeding):
+        model = tiny_model(input_feeding=input_feeding)
+        with model.inference():
+            state = model.step(model.start(SOURCES, attention=True), np.array([5, 6, 7, 8]))
+        layer, (h, _, _, _, keys, mask) = model.network.decoder.attention, state.network
+        with torch.inference_mode():
+            scores = torch.tanh(layer.query(h)[:, None] + keys) @ layer.energy.weight[0]
+        for row, source in enumerate(SOURCES):
+            shares = np.exp(scores[row, : len(source)].numpy())
+            expected = np.pad(shares / shares.sum(), (0, 7 - len(source)))
+            np.testing.assert_allclose(state.attention[row], expected, atol=1e-6)
+        assert np.array_equal(mask, np.arange(7) < np.array([[len(source)] for source in SOURCES]))
+
+    def test_is_what_the_hidden_state_was_made_of(self, input_feeding):
+        model = tiny_model(input_feeding=input_feeding)
+        with model.inference():
+            state = model.start(SOURCES, attention=True)
+            context = torch.from_numpy(state.attention).double()[:, None] @ state.network.states
+            joined = torch.cat([context[:, 0], state.network.h], -1)
+            torch.testing.assert_close(
+                torch.tanh(model.network.decoder.combine(joined)), state.hidden, atol=1e-6, rtol=0
+            )
+
+
 class TestSamples:
     COUNT = 20000
 

@@ -1,5 +1,7 @@
 """An exported model says what the model in torch says."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 import torch
@@ -163,6 +165,52 @@ class TestSearch:
         said = {tuple(one.words) for head, options in MODELS for one in greedy(both(head, **options)[1].model, sources)}
         assert len(said) > 50
         assert any(len(words) > 5 for words in said)
+
+
+class TestAttention:
+    @pytest.mark.parametrize("feeds", [False, True])
+    def test_is_the_same_at_every_step(self, both, sources, feeds):
+        ours, theirs, _ = both("binary-ec", input_feeding=feeds)
+        random, lengths = np.random.default_rng(8), np.array([len(source) for source in sources])
+        mine, other = (loaded.model.start(sources, attention=True) for loaded in (ours, theirs))
+        rows = np.arange(len(sources))
+        for chosen in (rows, np.array([4, 3, 2, 1, 0]), np.array([2, 2, 0, 1]), np.array([3, 1])):
+            assert mine.attention.shape == (len(rows), lengths.max())
+            np.testing.assert_allclose(other.attention, mine.attention, atol=1e-5, rtol=0)
+            np.testing.assert_allclose(other.attention.sum(1), 1, atol=1e-5)
+            assert not other.attention[np.arange(lengths.max()) >= lengths[rows][:, None]].any()
+            assert other.attention.std() > 0.1
+            rows, words = rows[chosen], random.integers(3, 40, len(chosen))
+            mine, other = ours.model.step(mine.select(chosen), words), theirs.model.step(other.select(chosen), words)
+
+    @each(OF_EACH_KIND)
+    def test_is_the_same_in_translations(self, both, sources, head, options):
+        models = [loaded.model for loaded in both(head, **options)[:2]]
+        found = [
+            [*greedy(model, sources, attention=True), *chain(*beam(model, sources, 4, 3, attention=True))]
+            for model in models
+        ]
+        for mine, other in zip(*found, strict=True):
+            assert mine.words == other.words
+            np.testing.assert_allclose(other.attention, mine.attention, atol=1e-5, rtol=0)
+
+    @pytest.mark.parametrize("precision", ["fp32", "int8"])
+    def test_is_that_of_the_translation_alone(self, both, sources, precision):
+        """Whatever else was in the beam, and however long its neighbours were."""
+        _, theirs, _ = both(EC, precision)
+        for source, best in zip(sources, beam(theirs.model, sources, 4, 4, attention=True), strict=True):
+            for found in best:
+                assert found.attention.shape == (len(found.log_probs), len(source))
+                np.testing.assert_allclose(found.attention.sum(1), 1, atol=1e-5)
+                (alone,) = score(theirs.model, [source], [np.array(found.words, int)], attention=True)
+                tolerance = 1e-5 if precision == "fp32" else 0.1  # the scale of rounding is that of the batch
+                rows = alone.attention[: len(found.attention)]
+                np.testing.assert_allclose(found.attention, rows, atol=tolerance, rtol=0)
+
+    def test_is_there_only_if_asked_for(self, both, sources):
+        for loaded in both(EC)[:2]:
+            assert loaded.model.start(sources).attention is None
+            assert all(found.attention is None for found in greedy(loaded.model, sources))
 
 
 def tempered(ours, state, temperature):

@@ -1,4 +1,4 @@
-"""A model that finds greedy translations by itself is let to, unless scores are asked for."""
+"""A model that finds greedy translations by itself is let to, unless scores or attention are asked for."""
 
 import numpy as np
 import pytest
@@ -41,3 +41,8 @@ def test_scores_come_from_the_common_search(model):
     with_scores = greedy(model, SOURCES)
     assert with_scores == greedy(Table(0, size=8), SOURCES)
     assert np.isfinite(with_scores[0].log_probs).all()
+
+
+def test_attention_comes_from_the_common_search(model):
+    with pytest.raises(TypeError, match="attention"):  # asked of `start`, which knows none here
+        greedy(model, SOURCES, scores=False, attention=True)

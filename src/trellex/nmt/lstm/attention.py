@@ -24,6 +24,10 @@ class ConcatAttention(nn.Module):
         return self.key(states)
 
     def forward(self, queries: Tensor, keys: Tensor, states: Tensor, mask: Tensor) -> Tensor:
+        return self.shares(queries, keys, mask).to(states.dtype) @ states
+
+    def shares(self, queries: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
+        """How much each query looks at each state, 0 on padding; they sum to 1. -> [N, T, S]"""
         hidden = torch.tanh(self.query(queries)[:, :, None] + keys[:, None])  # [N, T, S, H]
         scores = self.energy(hidden)[..., 0].masked_fill(~mask[:, None], -torch.inf)  # [N, T, S]
-        return scores.softmax(-1).to(states.dtype) @ states
+        return scores.softmax(-1)

@@ -41,3 +41,6 @@ class LSTMNetwork(Network):
     def step(self, state: DecoderState, words: Tensor) -> tuple[Tensor, DecoderState]:
         hidden, state = self.decoder(words[:, None], state)
         return hidden[:, -1], state
+
+    def attention(self, state: DecoderState) -> Tensor:
+        return self.decoder.attention.shares(state.h[:, None], state.keys, state.mask)[:, 0]

@@ -11,6 +11,8 @@ import sys
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +24,14 @@ MAX_BYTES = 1 << 20  # of a line
 ANY_LENGTH = sys.maxsize  # for files of our own, where tokens may take more room than the text did
 READ_BYTES = 1 << 16
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # all but the tab
+
+
+@dataclass
+class Amount:
+    """How much was read: bytes as they lie in files, packed or not, and bytes of text."""
+
+    stored: int = 0
+    text: int = 0
 
 
 class Line(NamedTuple):
@@ -71,17 +81,19 @@ def read_pairs(source: AnyPath, target: AnyPath) -> Iterator[tuple[str, str]]:
         )
 
 
-def read_chunks(paths: Sequence[Path], eager: bool = True) -> Iterator[list[Line]]:
+def read_chunks(paths: Sequence[Path], eager: bool = True, amount: Amount | None = None) -> Iterator[list[Line]]:
     """The lines of files in turn, `.gz` and `.xz` unpacked, or of stdin if there are none, some at a time.
 
-    If eager, a chunk of a pipe or a terminal is what is there already, so that nobody waits for an answer.
+    If eager, a chunk of a pipe or a terminal is what is there already, so that nobody waits for an answer. What is read
+    of files is added to an amount, if there is one; they must be regular files then.
     """
     if not paths:
         splitter = Splitter(lambda size: os.read(STDIN, size))
         lines = _checked(splitter.lines(), "line")
         yield from _chunks(lines, lambda: not eager or splitter.has_line() or _is_readable(STDIN))
         return
-    yield from _chunks((line for path in paths for line in _checked(_raw_lines(path), f"{path} line")), lambda: True)
+    raw_lines = ((path, _raw_lines(path, amount=amount)) for path in paths)
+    yield from _chunks((line for path, raw in raw_lines for line in _checked(raw, f"{path} line")), lambda: True)
 
 
 class Splitter:
@@ -138,17 +150,30 @@ def _is_readable(descriptor: int) -> bool:
         return True
 
 
-def _raw_lines(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[bytes]:
+def _raw_lines(path: Path, max_bytes: int = MAX_BYTES, amount: Amount | None = None) -> Iterator[bytes]:
     """The lines of a file, unpacked if its name ends in `.gz` or `.xz`."""
     unpackers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
     try:
-        with unpackers.get(path.suffix, open)(path, "rb") as file:
-            yield from Splitter(file.read, max_bytes).lines()
+        with path.open("rb") as stored, unpackers.get(path.suffix, nullcontext)(stored) as file:
+            read = file.read if amount is None else _counted(file.read, stored.tell, amount)
+            yield from Splitter(read, max_bytes).lines()
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise ValueError(
             f"{path}: cannot be unpacked to its end ({error}); the file is truncated or damaged, "
             "get it again, or rename it if it is not compressed"
         ) from error
+
+
+def _counted(read: Callable[[int], bytes], tell: Callable[[], int], amount: Amount) -> Callable[[int], bytes]:
+    """The same that adds to an amount; tell: how far the file was read."""
+    before = amount.stored
+
+    def read_and_count(size: int) -> bytes:
+        data = read(size)
+        amount.stored, amount.text = before + tell(), amount.text + len(data)
+        return data
+
+    return read_and_count
 
 
 def _checked(lines: Iterator[bytes], place: str) -> Iterator[Line]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trellex.translator import Translation as Translation
+    from trellex.translator import Translator as Translator
     from trellex.translator import load as load
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load"]
+__all__ = ["Translation", "Translator", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    """`trellex.load`, imported when first asked for."""
-    if name != "load":
+    """`trellex.load` and what it gives, imported when first asked for."""
+    if name not in __all__:
         raise AttributeError(f"module 'trellex' has no attribute {name!r}")
-    from trellex.translator import load
+    from trellex import translator
 
-    return load
+    return getattr(translator, name)

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellex.arrays import as_count
+from trellex.attention import Attention
 from trellex.kinds import CHECKPOINT, EXPORT, RUN, check_kind
-from trellex.loaded import LoadedModel
+from trellex.loaded import AModel, LoadedModel
 from trellex.runtime.folder import is_export
-from trellex.search import Hypothesis, SearchSettings, in_batches, score
+from trellex.search import Hypothesis, Model, SearchSettings, State, in_batches, score
 from trellex.text.lines import CHUNK
 from trellex.text.tokenizers import Tokenizer
+from trellex.text.vocabulary import UNK
 
 BATCH_TOKENS = 2048
 MAX_TOKENS = 1000  # of a line
@@ -28,24 +30,42 @@ class Translation(NamedTuple):
 
     Attributes:
         text: detokenised
-        tokens: as the model knows them, <unk> included  [T]
+        tokens: as the model knows them, <unk> included unless it was replaced  [T]
         log_probs: log P of every token and, if the end was reached, of the end of the sentence  [T + 1], else [T]
         score: what translations of one sentence are ranked by
+        attention: which source tokens each token looked at, if that was asked for
+        replaced: the places of tokens that were <unk> and became a source token
     """
 
     text: str
     tokens: list[str]
     log_probs: list[float]
     score: float
+    attention: Attention | None = None
+    replaced: tuple[int, ...] = ()
 
-    def scores(self) -> dict[str, Any]:
-        """What JSON tells of it: log-probabilities of its tokens, the end of the sentence among them."""
+    def scores(self) -> dict[str, object]:
+        """What JSON tells of it: log-probabilities of its tokens, the end of the sentence among them; attention."""
         ended = len(self.log_probs) > len(self.tokens)
-        return {
+        scores = {
             "log_prob": round(sum(self.log_probs), 6),
             "tokens": self.tokens + ["</s>"] * ended,
             "log_probs": [round(log_prob, 6) for log_prob in self.log_probs],
         }
+        replaced = {"replaced": self.replaced} if self.replaced else {}
+        return scores | replaced | ({} if self.attention is None else self.attention.facts())
+
+
+class TranslateOptions(TypedDict, total=False):
+    """What `Translator.translate` takes besides lines, beam and nbest; it tells what they mean."""
+
+    length_penalty: float
+    sample: bool
+    temperature: float
+    seed: int | np.random.Generator | None
+    batch_tokens: int
+    replace_unknown: bool
+    attention: bool
 
 
 class Translator:
@@ -56,8 +76,9 @@ class Translator:
         head: what its output layer is
     """
 
-    def __init__(self, loaded: LoadedModel[Any]) -> None:
-        self.model, self.text, self.head = loaded.model, loaded.text, loaded.head
+    def __init__(self, loaded: LoadedModel[AModel]) -> None:
+        self.model: Model = loaded.model
+        self.text, self.head = loaded.text, loaded.head
         self.source_tokenizer, self.detokenizer = self.text.tokenizer("source"), self.text.detokenizer()
         self.source_vocabulary, self.target_vocabulary = loaded.source_vocabulary, loaded.target_vocabulary
 
@@ -66,30 +87,65 @@ class Translator:
         """Needed for given translations alone, as in `score`."""
         return self.text.tokenizer("target")
 
-    def translate(self, lines: Iterable[str], beam: int = 1, nbest: int | None = None, **settings: Any) -> list[Any]:
+    @cached_property
+    def _surface_tokenizer(self) -> Tokenizer:
+        """Cuts source lines without making them lower case."""
+        return self.text.model_copy(update={"source_lowercase": False}).tokenizer("source")
+
+    @overload
+    def translate(
+        self, lines: Iterable[str], beam: int = 1, nbest: None = None, **options: Unpack[TranslateOptions]
+    ) -> list[str]: ...
+
+    @overload
+    def translate(
+        self, lines: Iterable[str], beam: int, nbest: int, **options: Unpack[TranslateOptions]
+    ) -> list[list[Translation]]: ...
+
+    @overload
+    def translate(
+        self, lines: Iterable[str], beam: int = 1, *, nbest: int, **options: Unpack[TranslateOptions]
+    ) -> list[list[Translation]]: ...
+
+    def translate(
+        self,
+        lines: Iterable[str],
+        beam: int = 1,
+        nbest: int | None = None,
+        *,
+        length_penalty: float = 1.0,
+        sample: bool = False,
+        temperature: float = 1.0,
+        seed: int | np.random.Generator | None = None,
+        batch_tokens: int = BATCH_TOKENS,
+        replace_unknown: bool = False,
+        attention: bool = False,
+    ) -> list[str] | list[list[Translation]]:
         """The best translation of every line, a string each; an empty line stays empty.
 
         Args:
             lines: sentences
             beam: hypotheses a sentence; 1 is greedy search
             nbest: give this many translations of each line instead, as a list of `Translation`, the best first
-            settings: others of `SearchSettings`, and `batch_tokens` and `seed` of `search`
+            length_penalty, sample, temperature: see `SearchSettings`
+            seed, batch_tokens, replace_unknown, attention: see `search`; attention is told with nbest alone
         """
         if isinstance(lines, str):
             raise ValueError("lines: expected a list of sentences, got a single string; put it into a list")
         if nbest is not None:
             as_count(nbest, "nbest")
-        others = {key: settings.pop(key) for key in ("batch_tokens", "seed") if key in settings}
-        others["seed"] = np.random.default_rng(others.get("seed"))
-        how = SearchSettings(beam=beam, nbest=nbest or 1, **settings)
-        remaining = iter(lines)
-        found: list[Any] = []
+        elif attention:
+            raise ValueError("attention: a string cannot tell it; add nbest=1")
+        settings = SearchSettings(beam, nbest or 1, length_penalty, sample, temperature)
+        remaining, random = iter(lines), np.random.default_rng(seed)
+        found: list[list[Translation]] = []
         while chunk := list(islice(remaining, CHUNK)):
-            for best in self.search(chunk, how, scores=nbest is not None, **others):
+            scores = nbest is not None
+            for best in self.search(chunk, settings, batch_tokens, random, scores, attention, replace_unknown):
                 if isinstance(best, str):
                     raise ValueError(f"line {len(found) + 1}: {best}")
-                found.append(best if nbest else best[0].text if best else "")
-        return found
+                found.append(best)
+        return found if nbest else [best[0].text if best else "" for best in found]
 
     def search(
         self,
@@ -98,6 +154,8 @@ class Translator:
         batch_tokens: int = BATCH_TOKENS,
         seed: int | np.random.Generator | None = None,
         scores: bool = True,
+        attention: bool = False,
+        replace_unknown: bool = False,
     ) -> list[list[Translation] | str]:
         """The best translations of each line, none of an empty one; or why there are none: a line is too long.
 
@@ -107,24 +165,30 @@ class Translator:
             batch_tokens: the most source words to translate side by side
             seed: for sampling; the same seed, lines and batch size give the same translations
             scores: whether log_probs are wanted; greedy search is faster without
+            attention: whether translations shall tell which source tokens their tokens looked at
+            replace_unknown: put in the place of every <unk> the source token that it looked at most
         """
+        attends = attention or replace_unknown
         sources = [self.source_ids(line) for line in lines]
         fitting = [source[:0] if len(source) > MAX_TOKENS else source for source in sources]
         random = np.random.default_rng(seed)
         with self.model.inference():
-            found = in_batches(lambda batch: settings.search(self.model, batch, random, scores), batch_tokens, fitting)
+            found = in_batches(
+                lambda batch: settings.search(self.model, batch, random, scores, attends), batch_tokens, fitting
+            )
         return [
             f"has {len(source):,} tokens, more than {MAX_TOKENS:,}; split it into sentences"
             if len(source) > MAX_TOKENS
-            else [self._translation(hypothesis) for hypothesis in best or ()]
-            for source, best in zip(sources, found, strict=True)
+            else self._translations(line, best or [], attention, replace_unknown)
+            for line, source, best in zip(lines, sources, found, strict=True)
         ]
 
     def score(
         self,
         pairs: Iterable[tuple[str, str]],
         batch_tokens: int = BATCH_TOKENS,
-        observe: Callable[[Any, NDArray[np.int64]], None] | None = None,
+        observe: Callable[[State, NDArray[np.int64]], None] | None = None,
+        attention: bool = False,
     ) -> Iterator[Translation | None]:
         """What the model thinks of given translations, in their order; None where the source is empty.
 
@@ -132,6 +196,7 @@ class Translator:
             pairs: sentences and their translations, as text
             batch_tokens: the most source words to score side by side
             observe: called with the model's state and the words that come next, at every step
+            attention: whether to tell which source tokens their tokens looked at
         """
         remaining, first = iter(pairs), 1
         while chunk := list(islice(remaining, CHUNK)):
@@ -143,18 +208,42 @@ class Translator:
             first += len(chunk)
             with self.model.inference():
                 found = in_batches(
-                    lambda batch, given: score(self.model, batch, given, observe), batch_tokens, sources, targets
+                    lambda batch, given: score(self.model, batch, given, observe, attention),
+                    batch_tokens,
+                    sources,
+                    targets,
                 )
-            for scored in found:
-                yield None if scored is None else self._translation(scored)
+            for (line, _), scored in zip(chunk, found, strict=True):
+                yield None if scored is None else self._translations(line, [scored], attention)[0]
 
     def source_ids(self, line: str) -> NDArray[np.int64]:
         return self.source_vocabulary.ids(self.source_tokenizer.tokenize(line))
 
-    def _translation(self, hypothesis: Hypothesis) -> Translation:
-        tokens = self.target_vocabulary.tokens(np.array(hypothesis.words, np.int64))
-        text = self.detokenizer.detokenize(tokens)
-        return Translation(text, tokens, hypothesis.log_probs, hypothesis.score)
+    def source_surfaces(self, line: str) -> list[str]:
+        """The tokens that `source_ids` numbers, as they stand in the line: not in lower case, if they are cut alike."""
+        tokens = self.source_tokenizer.tokenize(line)
+        if not self.text.source_lowercase:
+            return tokens
+        surfaces = self._surface_tokenizer.tokenize(line)
+        return surfaces if [surface.lower() for surface in surfaces] == tokens else tokens
+
+    def _translations(
+        self, line: str, hypotheses: Sequence[Hypothesis], attention: bool, replace_unknown: bool = False
+    ) -> list[Translation]:
+        """Those of a line; with `attention` they tell theirs, which replacing needs, too."""
+        source = self.source_surfaces(line) if attention or replace_unknown else []
+        found = []
+        for words, log_probs, rank, shares in hypotheses:
+            tokens = self.target_vocabulary.tokens(np.array(words, np.int64))
+            seen = None if shares is None else Attention(source, shares[: len(words)])
+            replaced = []
+            for looked_at, place in seen.alignment() if seen and replace_unknown else ():
+                if words[place] == UNK:
+                    tokens[place] = source[looked_at]
+                    replaced.append(place)
+            text = self.detokenizer.detokenize(tokens)
+            found.append(Translation(text, tokens, log_probs, rank, seen if attention else None, tuple(replaced)))
+        return found
 
 
 def load(

@@ -1,6 +1,8 @@
 """From lines to translations, with a run, a checkpoint and an exported model."""
 
+import copy
 import math
+import subprocess
 import sys
 
 import numpy as np
@@ -195,3 +197,83 @@ class TestScore:
                 length = len(best[0].log_probs)
                 np.testing.assert_allclose(each.log_probs[:length], best[0].log_probs, atol=1e-4)
         assert sum(seen) == sum(len(each.log_probs) for each in scored if each is not None)
+
+
+class TestAttention:
+    def test_tells_which_source_tokens_counted(self, translator):
+        found = translator.translate(LINES, beam=3, nbest=2, attention=True)
+        for line, best in zip(LINES, found, strict=True):
+            for each in best:
+                assert each.attention.source == line.split()
+                assert each.attention.shares.shape == (len(each.tokens), len(line.split()))
+                np.testing.assert_allclose(each.attention.shares.sum(1), 1, atol=1e-5)
+        assert sum(len(each.tokens) for best in found for each in best) > 20
+        texts = [[each.text for each in best] for best in found]
+        assert texts == [[each.text for each in best] for best in translator.translate(LINES, beam=3, nbest=2)]
+
+    def test_of_given_translations(self, translator):
+        (scored,) = translator.score([("s3 s4 s5", "t3 t9")], attention=True)
+        assert scored.attention.shares.shape == (2, 3)
+        assert scored.scores()["alignment"] == scored.attention.alignment()
+        (plain,) = translator.score([("s3 s4 s5", "t3 t9")])
+        assert plain.attention is None
+
+    def test_a_string_cannot_tell_it(self, translator):
+        with pytest.raises(ValueError, match="attention: .* add nbest=1"):
+            translator.translate(LINES, attention=True)
+
+
+class TestReplaceUnknown:
+    """The model is made to say <unk> often."""
+
+    @pytest.fixture
+    def unsure(self, run):
+        translator = Translator(copy.deepcopy(run[1]))
+        translator.model.head.softmax.bias[0] += 6
+        return translator
+
+    def test_by_the_source_token_that_counted_most(self, unsure):
+        before, after = (
+            unsure.translate(LINES, beam=2, nbest=2, attention=True, replace_unknown=replace)
+            for replace in (False, True)
+        )
+        count = 0
+        for ours, theirs in zip(before, after, strict=True):
+            for one, two in zip(ours, theirs, strict=True):
+                unknown = [place for place, token in enumerate(one.tokens) if token == "<unk>"]
+                assert (one.replaced, two.replaced) == ((), tuple(unknown))
+                looked_at = [two.attention.source[source] for source, _ in two.attention.alignment()]
+                for place, (old, new) in enumerate(zip(one.tokens, two.tokens, strict=True)):
+                    assert new == (looked_at[place] if place in unknown else old)
+                assert two.text == " ".join(two.tokens)
+                assert two.scores().get("replaced", ()) == tuple(unknown)
+                count += len(unknown)
+        assert count > 5
+
+    def test_strings_and_translations_without_attention_have_it_too(self, unsure):
+        texts = unsure.translate(LINES, replace_unknown=True)
+        assert not any("<unk>" in text for text in texts)
+        assert any("<unk>" in text for text in unsure.translate(LINES))
+        found = unsure.translate(LINES, nbest=1, replace_unknown=True)
+        assert [best[0].text if best else "" for best in found] == texts
+        assert all(each.attention is None for best in found for each in best)
+
+    def test_the_source_is_as_it_was_written(self, run):
+        text = run[1].text.model_copy(update={"source_lowercase": True})
+        translator = Translator(run[1]._replace(text=text))
+        assert translator.source_surfaces("S3  Unknown s39") == ["S3", "Unknown", "s39"]
+        assert translator.source_ids("S3 Unknown s39").tolist() == [3, 0, 39]
+        (best,) = translator.translate(["S3 Unknown s39"], nbest=1, attention=True)
+        assert best[0].attention.source == ["S3", "Unknown", "s39"]
+
+    def test_in_lower_case_where_it_is_cut_otherwise(self, run, monkeypatch):
+        text = run[1].text.model_copy(update={"source_lowercase": True})
+        translator = Translator(run[1]._replace(text=text))
+        monkeypatch.setattr(translator._surface_tokenizer, "tokenize", lambda line: list(line))
+        assert translator.source_surfaces("S3 Unknown") == ["s3", "unknown"]
+
+
+def test_names_are_imported_when_first_asked_for():
+    assert (trellex.Translator, trellex.Translation) == (Translator, Translation)
+    script = "import sys, trellex; assert 'trellex.translator' not in sys.modules; trellex.Translator"
+    subprocess.run([sys.executable, "-c", script], check=True)

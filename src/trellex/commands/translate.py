@@ -6,17 +6,22 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from trellex.terminal import complain, errors_explained, examples, stderr
 
+if TYPE_CHECKING:
+    from trellex.translator import Translation
+
+IN_JSON = Path("-")  # alignments in the JSON lines alone
+
 
 @examples(
-    "echo 'where is the station ?' | trellex translate phrasebook/run --beam 5",
+    "echo 'where is the nearest museum ?' | trellex translate phrasebook/run --beam 5",
     "trellex translate phrasebook/run test.en --beam 5 --nbest 3",
+    "echo 'where is the nearest museum ?' | trellex translate phrasebook/run --attention-picture museum.svg",
 )
 def translate(
     model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
@@ -41,6 +46,24 @@ def translate(
     ] = None,
     decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
     tokens: Annotated[bool, typer.Option(help="Print tokens with spaces between instead of text.")] = False,
+    replace_unknown: Annotated[
+        bool, typer.Option("--replace-unknown", help="Put the source word that was looked at most in place of <unk>.")
+    ] = False,
+    alignments: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write here which source token each token looked at most: 0-0 2-1, source-target, from 0. "
+            "JSON lines then have it, too, and all shares; - puts it there alone.",
+        ),
+    ] = None,
+    attention_picture: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Draw where each token looked: a file .svg or .png of the first line, or a folder of the first 100.",
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that cannot be translated.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines, with the score of every token.")] = False,
 ) -> None:
@@ -52,6 +75,8 @@ def translate(
         import numpy as np
 
         from trellex.files import atomic_writer, check_new_file, check_readable
+        from trellex.heat_map import HeatMaps
+        from trellex.line_progress import LineProgress
         from trellex.search import SearchSettings
         from trellex.text.lines import read_chunks
         from trellex.translator import load
@@ -67,38 +92,52 @@ def translate(
             raise ValueError("stdout is closed; name a file to write to with --output")
         if output is None and hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8")
+        with_scores = as_json or nbest > 1
+        if alignments == IN_JSON and not with_scores:
+            raise ValueError("alignments: translations are on stdout; name a file, or add --json")
         for path in files or ():
             check_readable(path)
-        if output is not None:
-            check_new_file(output)
+        for path in (output, alignments):
+            if path not in (None, IN_JSON):
+                check_new_file(path)
+        pictures = None if attention_picture is None else HeatMaps(attention_picture)
         translator = load(model, threads=threads, device=device, decoding=decoding)
-        random, with_scores, problems, done = np.random.default_rng(seed), as_json or nbest > 1, 0, 0
+        random, problems, done = np.random.default_rng(seed), 0, 0
+        attends = alignments is not None or pictures is not None
+        wants = random, with_scores, attends, replace_unknown
         shows_progress = stderr.is_terminal and (output is not None or not sys.stdout.isatty())
-        columns = TextColumn("{task.completed:,} lines"), TimeElapsedColumn()
         with (
-            Progress(*columns, console=stderr, disable=not shows_progress) as progress,
+            LineProgress(stderr, files or (), shows_progress) as progress,
             atomic_writer(output) if output else nullcontext(sys.stdout) as file,
+            atomic_writer(alignments) if alignments not in (None, IN_JSON) else nullcontext() as aligned,
         ):
-            task = progress.add_task("", total=None)
-            for chunk in read_chunks(files or (), eager=not sample):
-                found = translator.search([line.text for line in chunk], settings, batch_tokens, random, with_scores)
+            for chunk in read_chunks(files or (), eager=not sample, amount=progress.amount):
+                found = translator.search([line.text for line in chunk], settings, batch_tokens, *wants)
                 for line, best in zip(chunk, found, strict=True):
+                    done += 1
                     problem = line.problem or (best if isinstance(best, str) else None)
                     if problem and strict:
                         raise ValueError(f"{line.place}: {problem}")
                     if problem:
                         problems += 1
                         complain(f"{line.place}: {problem}")
-                    file.write(_line([] if isinstance(best, str) else best, tokens, with_scores, problem) + "\n")
+                    translations = [] if isinstance(best, str) else best
+                    file.write(_line(translations, tokens, with_scores, problem) + "\n")
+                    attention = translations[0].attention if translations else None
+                    if aligned is not None:
+                        aligned.write((attention.pharaoh() if attention else "") + "\n")
+                    if pictures is not None and attention is not None:
+                        pictures.add(done, attention.source, translations[0].tokens, attention.shares)
                 file.flush()
-                done += len(chunk)
-                progress.update(task, completed=done)
+                progress.add(chunk)
+        if pictures is not None and pictures.left_out:
+            stderr.print(f"{attention_picture}: {pictures.left_out:,} more lines have no picture")
         if problems:
             stderr.print(f"{problems:,} of {done:,} lines could not be translated and are empty; --strict stops at one")
             raise typer.Exit(1)
 
 
-def _line(translations: list[Any], tokens: bool, with_scores: bool, problem: str | None) -> str:
+def _line(translations: list[Translation], tokens: bool, with_scores: bool, problem: str | None) -> str:
     """A line of output: the best translation, or as JSON all of them and the problem, if there is one."""
     texts = [" ".join(each.tokens) if tokens else each.text for each in translations]
     best = texts[0] if texts else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,23 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Model(Protocol):
-    """What search asks of a model, be it in torch or in the runtime.
+class State(Protocol):
+    """Sentences being translated, a row each; the rest is the model's own."""
 
-    A state is the model's own; `state.select(rows)` keeps these of its rows, in this order, possibly repeated. If
-    started with attention it has `state.attention` [N, S]: how much each source word counts for the next word.
-    """
+    @property
+    def attention(self) -> NDArray[Any] | None:
+        """How much each source word counts for the next word, 0 on padding; None if not asked for. [N, S]"""
+
+    def select(self, rows: Ints) -> Self:
+        """The same with these rows, in this order, possibly repeated."""
+
+
+class Model(Protocol):
+    """What search asks of a model, be it in torch or in the runtime."""
 
     def inference(self) -> AbstractContextManager[None]: ...
 
-    def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> Any: ...
+    def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> State: ...
 
     def step(self, state: Any, words: Ints) -> Any: ...
 

@@ -39,7 +39,9 @@ class HeatMaps:
             raise NotADirectoryError(f"{path}: is a file; name a folder, or a picture that ends in .svg or .png")
 
     def add(self, number: int, source: Sequence[str], target: Sequence[str], shares: NDArray[Any]) -> None:
-        """Draw a line, if there is room for it. shares [T, S]"""
+        """Draw a line, if there is room for it and its translation has words. shares [T, S]"""
+        if len(target) == 0:
+            return
         if self._room == 0 or max(shares.shape) > MAX_WORDS:
             self.left_out += 1
             return

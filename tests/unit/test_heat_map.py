@@ -95,6 +95,11 @@ class TestHeatMaps:
         maps.add(1, ["w"] * (MAX_WORDS + 1), ["t"], np.ones((1, MAX_WORDS + 1)))
         assert (maps.left_out, list(tmp_path.iterdir())) == (1, [])
 
+    def test_a_line_that_became_nothing_has_none(self, tmp_path):
+        maps = HeatMaps(tmp_path / "a.svg")
+        maps.add(1, SOURCE, [], np.zeros((0, 3)))
+        assert (maps.left_out, list(tmp_path.iterdir())) == (0, [])
+
     def test_a_file_in_the_place_of_a_folder(self, tmp_path):
         (tmp_path / "text").write_text("mine")
         with pytest.raises(NotADirectoryError, match="text: is a file; name a folder, or a picture that ends in"):

@@ -24,7 +24,7 @@ class Reverser:
         yield
         self.is_inferring = False
 
-    def __call__(self, model, sources, scores, length_penalty):
+    def __call__(self, model, sources, scores, length_penalty, attention):
         assert model is self
         assert self.is_inferring
         self.batches.append(len(sources))

@@ -105,8 +105,10 @@ class RuntimeLSTM:
         inputs |= {"keys": keys, "values": values, "mask": mask}
         if self.input_feeding:
             inputs["fed"] = output
-        outputs = OUTPUTS if shares is None else (*OUTPUTS, SHARES)
-        recurrent, c, output, *shares_now = self.decoder.run(outputs, inputs)
+        if shares is None:
+            recurrent, c, output = self.decoder.run(OUTPUTS, inputs)
+        else:
+            recurrent, c, output, shares = self.decoder.run((*OUTPUTS, SHARES), inputs)
         if output.shape != (len(words), 1, self.hidden_size):  # compiled code relies on it
             raise ValueError(f"{self.decoder.path}: gives outputs of shape {output.shape}; {REMEDY}")
-        return LSTMState(keys, values, mask, sentence, recurrent, c, output, *shares_now)
+        return LSTMState(keys, values, mask, sentence, recurrent, c, output, shares)

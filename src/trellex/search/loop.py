@@ -102,15 +102,13 @@ class History:
 
     def __init__(self) -> None:
         self._steps: list[tuple[Ints, Ints, NDArray[Any]]] = []  # parent, word, log_prob of every step's nodes
-        self._attention: list[NDArray[Any]] = []  # of every step's nodes, if asked for
         self._first: list[int] = []  # the number of every step's first node
         self._count = 0
+        self.attention: list[NDArray[Any]] = []  # of every step's nodes, if it is asked for
 
-    def add(self, parent: Ints, word: Ints, log_prob: NDArray[Any], attention: NDArray[Any] | None = None) -> Ints:
-        """Append a step's words after their parent nodes; returns their nodes. [C], attention [C, S] -> [C]"""
+    def add(self, parent: Ints, word: Ints, log_prob: NDArray[Any]) -> Ints:
+        """Append a step's words after their parent nodes; returns their nodes. [C] -> [C]"""
         self._steps.append((parent, word, log_prob))
-        if attention is not None:
-            self._attention.append(attention)
         self._first.append(self._count)
         self._count += len(word)
         return np.arange(self._first[-1], self._count)
@@ -126,8 +124,8 @@ class History:
             place = node - self._first[step]
             words.append(int(word[place]))
             log_probs.append(float(log_prob[place]))
-            if self._attention:
-                attention.append(self._attention[step][place, :source_length])
+            if self.attention:
+                attention.append(self.attention[step][place, :source_length])
             node, step = int(parent[place]), step - 1
         if words[0] == EOS:
             del words[0]
@@ -190,10 +188,9 @@ def grow(
         if row is not None:
             sentence, total, parent = sentence[row], total[row], parent[row]
         length, total = length + 1, total + log_prob
+        node = history.add(parent, word, log_prob)
         if attention:
-            node = history.add(parent, word, log_prob, state.attention if row is None else state.attention[row])
-        else:
-            node = history.add(parent, word, log_prob)
+            history.attention.append(state.attention if row is None else state.attention[row])
         ended = word == EOS
         stopped = ended if length < shortest else ended | (length >= limit[sentence])
         some_are_done = some_are_done or bool(stopped.any())

@@ -33,7 +33,7 @@ from trellex.translator import Translator, load
 FOLDER = Path("phrasebook")
 RECIPE = Path(__file__).parent.parent / "recipes" / "phrasebook.yaml"
 HEADS = ("softmax", "hybrid-256-ec")
-SENTENCE, TRANSLATION = "is there a hotel near ueno station ?", "上野駅の近くにホテルはありますか。"
+SENTENCE, TRANSLATION = "where is the nearest museum ?", "一番近い博物館はどこですか。"
 SHOWN = 5  # translations
 TIMED = 100  # sentences
 MANY_WORDS, LENGTH, ROUNDS = 1 << 16, 30, 7

@@ -97,9 +97,9 @@ def translate(
             raise ValueError("alignments: translations are on stdout; name a file, or add --json")
         for path in files or ():
             check_readable(path)
-        for path in (output, alignments):
-            if path not in (None, IN_JSON):
-                check_new_file(path)
+        for written in (output, alignments):
+            if written is not None and written != IN_JSON:
+                check_new_file(written)
         pictures = None if attention_picture is None else HeatMaps(attention_picture)
         translator = load(model, threads=threads, device=device, decoding=decoding)
         random, problems, done = np.random.default_rng(seed), 0, 0

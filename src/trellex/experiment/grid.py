@@ -70,6 +70,8 @@ class Grid(Record):
             raise ValueError(
                 f"{block.recipe}: training.validate_every: is more than max_steps, so nothing is evaluated"
             )
+        if recipe.training.average:
+            raise ValueError(f"{block.recipe}: training.average: results are those of single checkpoints; leave it out")
         for data in block.data:
             corpus = Corpus.open(data)
             text = corpus.manifest.settings

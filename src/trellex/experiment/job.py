@@ -13,7 +13,8 @@ from trellex.records import Record
 from trellex.training import checkpoint
 from trellex.training.recipe import Recipe
 
-WITHOUT_EFFECT = ("device", "threads", "save_every", "keep_checkpoints")  # on what is learnt
+# on what is learnt
+WITHOUT_EFFECT = ("device", "threads", "save_every", "keep_checkpoints", "keep_best", "tensorboard")
 
 
 class Job(Record):

@@ -11,6 +11,7 @@ from typing import Any, Self
 from torch import Tensor
 
 from trellex.evaluation.curve import Evaluation, best_evaluation
+from trellex.kinds import STEP_FOLDER
 from trellex.text.corpus import Corpus
 from trellex.training import checkpoint
 from trellex.training.loading import load_checkpoint
@@ -59,7 +60,7 @@ def make_average(folders: Sequence[Path], output: Path, corpus: Corpus | None, d
 
     An average that is there already is replaced. Raises ValueError if the checkpoints are not of one training.
     """
-    if checkpoint.STEP_FOLDER.fullmatch(output.name):
+    if STEP_FOLDER.fullmatch(output.name):
         raise ValueError(f"{output}: training names its checkpoints like this; choose another name")
     if output.exists() and Average.find(output) is None:
         raise ValueError(f"{output}: exists and is no average; choose another folder, or remove it")

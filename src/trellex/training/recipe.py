@@ -15,7 +15,8 @@ from trellex.nmt.settings import ModelSettings
 from trellex.records import Record
 from trellex.training.changes import apply_changes
 
-PACKAGED = Path(__file__).parent.parent / "recipes"  # those that are installed with Trellex
+PLACES = [Path(__file__).parents[up] / "recipes" for up in (1, 3)]  # in a wheel, and in a clone
+PACKAGED = next((place for place in PLACES if place.is_dir()), PLACES[0])  # recipes that came with Trellex
 
 
 class TrainingSettings(Record):
@@ -125,7 +126,7 @@ def load_recipe(
 def read_yaml(path: Path, kind: str) -> dict[str, Any]:
     """The keys and values of a file. kind: what it is, such as recipe
 
-    Where there is no file recipes/NAME, the one of that name that is installed with Trellex is read.
+    Where there is no file recipes/NAME, the one of that name that came with Trellex is read.
     """
     packaged = PACKAGED.joinpath(*path.parts[1:])
     file = packaged if path.parts[:1] == ("recipes",) and not path.exists() else path

@@ -219,8 +219,8 @@ def _next_commands(settings: PrepareSettings, folder: Path) -> list[str]:
     text, run, exported = settings.test_source or settings.dev_source, folder / "run", folder / "int8"
     commands: list[list[Any]] = [
         ["train", folder / "recipe.yaml"],
-        ["translate", run, text, "--beam", 5],
+        ["translate", run, text, "--beam", 5, "--replace-unknown"],
         ["export", run, exported],
-        ["translate", exported, text, "--beam", 5],
+        ["translate", exported, text, "--beam", 5, "--replace-unknown"],
     ]
     return [join(["trellex", *map(str, command)]) for command in commands]

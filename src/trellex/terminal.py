@@ -79,6 +79,11 @@ def _flush_stdout() -> None:
         sys.stdout.flush()
 
 
+def tell(message: str) -> None:
+    """A line on stderr, as it is."""
+    stderr.print(message, markup=False, highlight=False, soft_wrap=True)
+
+
 def complain(message: str) -> None:
     stderr.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
 

@@ -41,9 +41,9 @@ def trellex_commands(line: str) -> list[list[str]]:
     for word in lexer:
         if set(word) <= set("|&;<>()"):
             inside = False
-        elif word == "trellex" and not inside:
-            inside = True
-            found.append([])
         elif inside:
             found[-1].append(word)
-    return found
+        elif word == "trellex":
+            inside = True
+            found.append([])
+    return [command for command in found if command]  # `cd trellex` has no verb

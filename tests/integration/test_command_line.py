@@ -13,7 +13,7 @@ import typer
 import yaml
 
 from trellex.cli import app
-from trellex.training import checkpoint, trainer
+from trellex.training import checkpoint, validation
 
 VERBS = typer.main.get_command(app).commands
 UNKNOWN = "qwx zzyzx vlork"
@@ -175,7 +175,7 @@ class TestTrain:
     @pytest.mark.parametrize(("steps", "mean"), [(9, {}), (10, {"test BLEU, mean of 5": 7.0})])
     def test_the_mean_of_5_of_long_trainings_alone(self, trellex, write_recipe, tmp_path, monkeypatch, steps, mean):
         scores = iter(score for step in range(steps) for score in (step, step))
-        monkeypatch.setattr(trainer, "split_bleu", lambda *arguments: float(next(scores)))
+        monkeypatch.setattr(validation, "split_bleu", lambda *arguments: float(next(scores)))
         recipe = write_recipe(tmp_path / "run", max_steps=steps, validate_every=1, save_every=steps)
         told = json.loads(trellex("train", recipe, "--quiet", "--json").stdout)
         best = {

@@ -133,7 +133,7 @@ def test_translation_on_a_cpu(tmp_path):
     assert "no output layer" in printed
     numbers = json.loads((tmp_path / "numbers.json").read_text())
     assert len(numbers["methods"]) == 8 * 2 * 2
-    assert len(numbers["sweep"]) == 2 * 2 * 2
+    assert len(numbers["sweep"]) == 3 * 2 * 2
     assert len(numbers["engines"]["cells"]) == 5 * 2
     assert all(cell["total"] > 0 for cell in (*numbers["methods"], *numbers["sweep"], *numbers["engines"]["cells"]))
     assert {row["engine"] for row in numbers["memory"]} == {"trellex", "torch", "ctranslate2"}

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trellex.terminal import Json, errors_explained, examples, show, stderr
+from trellex.terminal import Json, errors_explained, examples, show, tell
 
 BEST = 5  # unless told
 
@@ -41,7 +41,7 @@ def average(
             corpus = corpus_of(folders[0])
         except (ValueError, OSError) as error:
             corpus = None
-            stderr.print(f"the average is not evaluated: {error}", highlight=False, soft_wrap=True)
+            tell(f"the average is not evaluated: {error}")
         made = make_average(folders, output or run / checkpoint.AVERAGE, corpus, device)
         result: dict[str, Any] = {"output": str(made.folder), **made.summary(evaluations)}
         if output is None:

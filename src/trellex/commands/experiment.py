@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from trellex.terminal import Json, complain, errors_explained, examples, stderr
+from trellex.terminal import Json, complain, errors_explained, examples, stderr, tell
 
 
 @examples(
@@ -57,7 +57,7 @@ def experiment(
         for status in runner.failed:
             complain(f"{status.job.name}: {status.problem}")
         if runner.was_stopped:
-            stderr.print("stopped; the same command goes on from there")
+            tell("stopped; the same command goes on from there")
             raise typer.Exit(130)
         if runner.failed:
             raise typer.Exit(1)

@@ -12,7 +12,7 @@ import typer
 from pydantic import BaseModel, Field, create_model
 
 from trellex.commands.prepare import BothTokenizers, prepare
-from trellex.terminal import errors_explained, examples, show, stderr, with_options_of
+from trellex.terminal import errors_explained, examples, show, stderr, tell, with_options_of
 from trellex.text import Manifest, PrepareSettings
 
 if TYPE_CHECKING:
@@ -139,27 +139,23 @@ def _choose(folder: Path, head: HeadSpec | None, minutes: float | None) -> tuple
     try:
         from trellex.training import pace
     except ModuleNotFoundError as error:
-        _tell(f"{error}: training was not timed, and the recipe suits the corpus alone. To train, install Trellex by")
-        _tell("  pip install 'trellex[train]'")
+        tell(f"{error}: training was not timed, and the recipe suits the corpus alone. To train, install Trellex by")
+        tell("  pip install 'trellex[train]'")
         return Advisor(data, run, head).untimed(), "not timed"
     on_gpu = pace.has_gpu()
     limit = minutes if minutes or on_gpu else CPU_MINUTES
 
-    def tell(tried: Choice) -> None:
+    def tell_tried(tried: Choice) -> None:
         comparison = f", more than {limit:g} minutes" if tried.exceeds(limit) else ""
-        _tell(f"size {tried.recipe.model.hidden_size}: {tried.epochs:.3g} epochs take {_duration(tried)}{comparison}")
+        tell(f"size {tried.recipe.model.hidden_size}: {tried.epochs:.3g} epochs take {_duration(tried)}{comparison}")
 
     with stderr.status("timing some steps of training"):
-        choice = Advisor(data, run, head, on_gpu).choose(pace.seconds_of_token, limit, tell)
+        choice = Advisor(data, run, head, on_gpu).choose(pace.seconds_of_token, limit, tell_tried)
     if choice.exceeds(limit):
-        _tell(f"even the smallest size takes more than {limit:g} minutes: take the time, or train on less text")
+        tell(f"even the smallest size takes more than {limit:g} minutes: take the time, or train on less text")
     elif pace.is_busy():
-        _tell("other programs keep this machine busy: without them training is faster, and a larger size may do")
+        tell("other programs keep this machine busy: without them training is faster, and a larger size may do")
     return choice, f"about {_duration(choice)} on this machine ({pace.machine()})"
-
-
-def _tell(message: str) -> None:
-    stderr.print(message, markup=False, highlight=False, soft_wrap=True)
 
 
 def _duration(choice: Choice) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trellex.terminal import Json, errors_explained, examples, show, stderr
+from trellex.terminal import Json, errors_explained, examples, show, tell
 
 
 @examples(
@@ -51,7 +51,7 @@ def train(
         if not trainer.processes.is_first:
             return
         if trainer.was_interrupted:
-            stderr.print(f"stopped at step {trainer.step:,}; the same command goes on from there")
+            tell(f"stopped at step {trainer.step:,}; the same command goes on from there")
         result: dict[str, Any] = {"output": str(settings.output), "step": trainer.step}
         if evaluations:
             best = best_evaluation(evaluations)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trellex.terminal import complain, errors_explained, examples, stderr
+from trellex.terminal import complain, errors_explained, examples, stderr, tell
 
 if TYPE_CHECKING:
     from trellex.translator import Translation
@@ -131,9 +131,9 @@ def translate(
                 file.flush()
                 progress.add(chunk)
         if pictures is not None and pictures.left_out:
-            stderr.print(f"{attention_picture}: {pictures.left_out:,} more lines have no picture")
+            tell(f"{attention_picture}: {pictures.left_out:,} more lines have no picture")
         if problems:
-            stderr.print(f"{problems:,} of {done:,} lines could not be translated and are empty; --strict stops at one")
+            tell(f"{problems:,} of {done:,} lines could not be translated and are empty; --strict stops at one")
             raise typer.Exit(1)
 
 

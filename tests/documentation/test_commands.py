@@ -39,7 +39,7 @@ def script(page):
     for block in blocks(page):
         if block.language == "python":
             parts.append(f"python - <<'PYTHON'\n{block.text}PYTHON")
-        elif block.language == "bash":
+        elif block.language == "bash" and not block.downloads:
             parts += [line for line in block.lines() if not line.startswith(ELSEWHERE)]
     text = "\n".join(parts)
     for written, run in REPLACED.items():

@@ -42,7 +42,7 @@ test-slow: $(READY)  ## the longer trainings
 	$(BIN)/python -m pytest -m slow
 
 test-docs: $(READY)  ## every command of the documentation, in clean folders, with tiny corpora and few steps
-	$(BIN)/python -m pytest -m docs -p no:cacheprovider
+	$(BIN)/python -m pytest -m docs tests/documentation
 
 test-wheel: $(READY)  ## the wheel without extras, for the Pythons that are here, as another user with a read-only home
 	$(BIN)/python tests/wheel.py

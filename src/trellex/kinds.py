@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from trellex.files import AnyPath, denied
@@ -35,21 +36,22 @@ HINTS = {  # where what was given leads to what is needed; by both
 }
 
 
-def kind_of(path: AnyPath) -> str | None:
-    """What this is, with an article; None if it is nothing of Trellex's."""
+def kinds_of(path: AnyPath) -> Iterator[str]:
+    """What this is, with an article; nothing if it is nothing of Trellex's. A folder may hold runs and results."""
     path = Path(path)
-    if path.is_file():
-        return _kind_of_yaml(path) if path.suffix in (".yaml", ".yml") else None
+    if path.is_file() and path.suffix in (".yaml", ".yml"):
+        yield from _kinds_of_yaml(path)
     if not path.is_dir():
-        return None
+        return
     for name, kind in ((EXPORT_FILE, EXPORT), (CHECKPOINT_FILE, CHECKPOINT), (CORPUS_FILE, CORPUS)):
         if (path / name).is_file():
-            return kind
+            yield kind
     if _is_run(path):
-        return RUN
+        yield RUN
     if any(_is_run(child) for child in path.iterdir()):
-        return RUNS
-    return RESULTS if any(b'"trellex-result"' in _start(file) for file in path.glob("*.json")) else None
+        yield RUNS
+    if any(b'"trellex-result"' in _start(file) for file in path.glob("*.json")):
+        yield RESULTS
 
 
 def check_kind(path: AnyPath, *needed: str) -> None:
@@ -61,8 +63,8 @@ def check_kind(path: AnyPath, *needed: str) -> None:
     path = Path(path)
     if path.exists() and not os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK):
         raise denied(path)
-    found = kind_of(path)
-    if found is not None and found not in needed:
+    found = next(kinds_of(path), None)
+    if found is not None and not any(kind in needed for kind in kinds_of(path)):
         remedy = next((HINTS[found, kind] for kind in needed if (found, kind) in HINTS), REMEDIES[needed[0]])
         wanted = " or ".join(filter(None, (", ".join(needed[:-1]), needed[-1])))
         raise ValueError(f"{path}: is {found}; needed is {wanted}: {remedy}")
@@ -73,10 +75,11 @@ def _is_run(folder: Path) -> bool:
     return "metrics.jsonl" in names or any(STEP_FOLDER.fullmatch(name) for name in names)
 
 
-def _kind_of_yaml(path: Path) -> str | None:
+def _kinds_of_yaml(path: Path) -> Iterator[str]:
     """By a key that the one has and the other has not."""
     keys = re.findall(rb"^(grid|data):", path.read_bytes(), re.MULTILINE)
-    return None if not keys else GRID if b"grid" in keys else RECIPE
+    if keys:
+        yield GRID if b"grid" in keys else RECIPE
 
 
 def _start(path: Path) -> bytes:

@@ -1,12 +1,13 @@
 """What was given in place of something else is recognised, and what to give instead is told."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 import trellex
-from trellex.kinds import CHECKPOINT, CORPUS, EXPORT, GRID, RECIPE, RESULTS, RUN, RUNS, check_kind, kind_of
+from trellex.kinds import CHECKPOINT, CORPUS, EXPORT, GRID, RECIPE, RESULTS, RUN, RUNS, check_kind, kinds_of
 from trellex.report.result_set import ResultSet
 from trellex.runtime.folder import Export
 from trellex.text import Corpus
@@ -35,19 +36,30 @@ def things(tmp_path):
     }
 
 
-class TestKindOf:
+class TestKindsOf:
     def test_each(self, things):
-        assert {kind: kind_of(path) for kind, path in things.items()} == {kind: kind for kind in things}
+        assert {kind: list(kinds_of(path)) for kind, path in things.items()} == {kind: [kind] for kind in things}
 
     def test_a_run_that_has_no_checkpoint_yet(self, tmp_path):
         (tmp_path / "metrics.jsonl").touch()
-        assert kind_of(tmp_path) == RUN
+        assert list(kinds_of(tmp_path)) == [RUN]
+
+    def test_a_folder_of_several_kinds_is_any_of_them(self, things):
+        (result, *_) = sorted(things[RESULTS].glob("*.json"))
+        shutil.copy(result, things[RUNS])
+        (things[CORPUS] / "step-000000007").mkdir()
+        for path, kinds in ((things[RUNS], [RUNS, RESULTS]), (things[CORPUS], [CORPUS, RUN])):
+            assert list(kinds_of(path)) == kinds
+            for kind in kinds:
+                check_kind(path, kind)
+            with pytest.raises(ValueError, match=f"is {kinds[0]}; needed is {EXPORT}"):
+                check_kind(path, EXPORT)
 
     def test_what_is_not_ours(self, tmp_path):
         (tmp_path / "other.json").write_text(json.dumps({"format": "other"}))
         (tmp_path / "other.yaml").write_text("key: value")
         for path in (tmp_path, tmp_path / "none", tmp_path / "other.json", tmp_path / "other.yaml"):
-            assert kind_of(path) is None
+            assert list(kinds_of(path)) == []
             check_kind(path, CORPUS)
 
 

@@ -30,9 +30,9 @@ def parse_changes(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def apply_changes(data: dict[str, Any], changes: Mapping[str, Any], model: type[BaseModel]) -> None:
-    """Put values into data of a model. Raises ValueError that names the nearest key if the model has no such."""
+    """Put values into data of a model, whole sections first. Raises ValueError that names the nearest known key."""
     known = _keys(model)
-    for key, value in changes.items():
+    for key, value in sorted(changes.items(), key=lambda change: "." in change[0]):
         section, dot, name = key.partition(".")
         if key not in known and not (section == FREE and name):
             by_name = {each.rpartition(".")[2]: each for each in known}

@@ -50,6 +50,11 @@ class TestValues:
         training = load("training={seed: 8}").training
         assert (training.seed, training.warmup_steps) == (8, 0)
 
+    def test_a_section_as_a_whole_undoes_no_key_that_is_set_before_it(self, load):
+        recipe = load("head.loss=trellis", "training.warmup_steps=7", "head=binary", "training={seed: 8}")
+        assert recipe.head.model_dump() == {"type": "binary", "loss": "trellis"}
+        assert (recipe.training.seed, recipe.training.warmup_steps) == (8, 7)
+
     def test_options_of_the_head(self, load):
         assert load("head.loss=trellis").head.model_dump() == {"type": "binary-ec", "loss": "trellis"}
         assert load("head=softmax").head.model_dump() == "softmax"

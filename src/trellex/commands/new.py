@@ -74,6 +74,8 @@ def new(
     """
     with errors_explained():
         from trellex.files import atomic_writer
+        from trellex.heads.spec import HeadSpec
+        from trellex.training.recipe import parse_head
         from trellex.training.recipe_text import recipe_text
 
         recipe_file, data = folder / "recipe.yaml", folder / "data"
@@ -81,7 +83,7 @@ def new(
             raise NotADirectoryError(f"{folder}: is no folder; choose another name")
         if recipe_file.exists() and not force:
             raise FileExistsError(f"{recipe_file}: is there already; choose another folder, or replace it with --force")
-        spec = None if head is None else _head(head)
+        spec = None if head is None else HeadSpec.parse(parse_head(head))
         pairs = [train, dev] if test is None else [train, dev, test]
         options |= _languages(pairs, options)
         files = dict(zip(FILES, (path for pair in pairs for path in pair), strict=False))
@@ -96,18 +98,6 @@ def new(
         print("\nNext:")
         for command in _next_commands(Manifest.load(data).settings, folder):
             print(f"  {command}")
-
-
-def _head(text: str) -> HeadSpec:
-    """An output layer by its name, or by a mapping in YAML."""
-    import yaml
-
-    from trellex.heads.spec import HeadSpec
-
-    try:
-        return HeadSpec.parse(yaml.safe_load(text))
-    except yaml.YAMLError as error:
-        raise ValueError(f"head: expected a name, or a mapping such as {{type: binary-ec}}, got {text!r}") from error
 
 
 def _languages(pairs: list[Pair], given: dict[str, Any]) -> dict[str, str]:

@@ -114,7 +114,8 @@ def load_recipe(
         seed: that of training
         max_steps: that of training
     """
-    named = {"head": _head(head), "output": output, "training.seed": seed, "training.max_steps": max_steps}
+    head_value = None if head is None else parse_head(head)
+    named = {"head": head_value, "output": output, "training.seed": seed, "training.max_steps": max_steps}
     named = {key: value for key, value in named.items() if value is not None}
     for key in named.keys() & (changes or {}).keys():
         raise ValueError(f"{key}: was set twice; give one value")
@@ -142,9 +143,8 @@ def read_yaml(path: Path, kind: str) -> dict[str, Any]:
     return data
 
 
-def _head(text: str | None) -> Any:
-    if text is None:
-        return None
+def parse_head(text: str) -> str | dict[str, Any]:
+    """What a recipe may have as its head, from a command line: a name, or a mapping in YAML."""
     try:
         head = yaml.safe_load(text)
     except yaml.YAMLError:

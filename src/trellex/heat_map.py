@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from trellex.files import atomic_writer
+from trellex.files import atomic_writer, check_new_file, check_writable
 
 CELL, FONT, GAP = 28, 14, 8  # pixels
 DARKEST = (8, 48, 107)  # the colour of a share of 1; that of 0 is white
@@ -37,6 +37,10 @@ class HeatMaps:
         check_format(path)
         if self._is_folder and path.exists() and not path.is_dir():
             raise NotADirectoryError(f"{path}: is a file; name a folder, or a picture that ends in .svg or .png")
+        if self._is_folder:
+            check_writable(path)
+        else:
+            check_new_file(path)
 
     def add(self, number: int, source: Sequence[str], target: Sequence[str], shares: NDArray[Any]) -> None:
         """Draw a line, if there is room for it and its translation has words. shares [T, S]"""

@@ -104,3 +104,10 @@ class TestHeatMaps:
         (tmp_path / "text").write_text("mine")
         with pytest.raises(NotADirectoryError, match="text: is a file; name a folder, or a picture that ends in"):
             HeatMaps(tmp_path / "text")
+
+    def test_a_place_that_is_not_there_is_told_before_any_work(self, tmp_path):
+        (tmp_path / "text").write_text("mine")
+        with pytest.raises(FileNotFoundError, match="there is no folder .*none; make it first"):
+            HeatMaps(tmp_path / "none" / "a.svg")
+        with pytest.raises(NotADirectoryError, match="text: is a file, not a folder"):
+            HeatMaps(tmp_path / "text" / "folder")

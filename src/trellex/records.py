@@ -49,6 +49,8 @@ def problems(error: ValidationError, model: type[BaseModel] | None = None, unkno
     """What is wrong, each with its place, such as training.seed; an unknown key with the nearest that `model` has."""
     lines = []
     for problem in error.errors():
+        if problem["type"] == "default_factory_not_called":
+            continue  # a default that depends on a value which is wrong itself
         message = problem["msg"].removeprefix("Value error, ")
         if message.startswith("Input should be") and isinstance(problem["input"], str | int | float | None):
             message += f", got {problem['input']!r}"

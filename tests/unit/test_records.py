@@ -23,6 +23,7 @@ class Tree(Record):
     trunk: Leaf
     branch: Leaf | None = None
     twigs: list[Leaf] = Field([])
+    rings: int = Field(default_factory=lambda fields: fields["trunk"].seed if "trunk" in fields else 0)
     named: dict[str, Leaf] = Field({})
 
 

@@ -32,12 +32,12 @@ class TextSettings(Record, frozen=True):
     source_language: str = Field(description="language to translate from, an ISO 639 code such as en")
     target_language: str = Field(description="language to translate to, such as ja")
     source_tokenizer: str = Field(
-        default_factory=lambda fields: default_tokenizer(fields["source_language"]),
+        default_factory=lambda fields: default_tokenizer(fields.get("source_language", "")),
         description="what cuts the source: whitespace (it is cut already), moses, mecab or characters; unless given, "
         "mecab for Japanese, characters for others without spaces between words, moses for the rest",
     )
     target_tokenizer: str = Field(
-        default_factory=lambda fields: default_tokenizer(fields["target_language"]),
+        default_factory=lambda fields: default_tokenizer(fields.get("target_language", "")),
         description="what cuts the target: one of the same",
     )
     source_lowercase: bool = Field(False, description="lower-case the source")

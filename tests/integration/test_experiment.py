@@ -13,6 +13,8 @@ import yaml
 
 from trellex.evaluation.result import Result
 from trellex.experiment.display import STYLES
+from trellex.experiment.job import Job
+from trellex.experiment.phases import score
 from trellex.training import checkpoint
 
 HEADS = ["softmax", {"type": "binary-ec", "decoding": "paper"}]
@@ -86,6 +88,16 @@ class TestWhole:
             told = [line.split(": ")[1] for line in whole.stderr.splitlines() if line.startswith(name)]
             states = [each for each in told if each in STYLES]  # on a slow machine there are lines of progress, too
             assert states == ["training", "done", "timing", "done"]
+
+    def test_scores_are_those_of_the_best_checkpoint_whatever_stands_for_the_run(self, whole, tmp_path):
+        run, expected = tmp_path / "run", results(whole)[0]
+        shutil.copytree(whole.runs / NAMES[0], run)
+        (run / "average").mkdir()
+        checkpoint.mark_best(run, expected.best.step, average=True)
+        job = Job.load(run / "job.json")
+        places = {"recipe": job.recipe.model_copy(update={"output": run}), "result_file": tmp_path / "result.json"}
+        score(job.model_copy(update=places))
+        assert Result.load(tmp_path / "result.json").scores == expected.scores
 
     def test_every_field_is_filled(self, whole, data):
         softmax, binary = results(whole)

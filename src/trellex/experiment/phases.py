@@ -37,12 +37,13 @@ def train(job: Job) -> bool:
 
 def score(job: Job) -> None:
     """Translate the test set with the best checkpoint, and write the result."""
-    loaded = load_checkpoint(job.run, job.recipe.training.device)
+    metrics = Metrics.read(job.run)
+    best = best_evaluation(metrics.evaluations)
+    loaded = load_checkpoint(checkpoint.step_folder(job.run, best.step), job.recipe.training.device)
     corpus = Corpus.open(job.recipe.data)
     test, vocabulary = corpus.split("test"), corpus.target_vocabulary
     references = test.target_tokens
     translations = {name: translate_split(loaded.model, test, vocabulary, how) for name, how in SEARCHES.items()}
-    metrics = Metrics.read(job.run)
     Result(
         cell=job.cell,
         corpus=job.corpus,
@@ -51,7 +52,7 @@ def score(job: Job) -> None:
         size=Size.of(loaded.model),
         losses=metrics.losses,
         curve=metrics.evaluations,
-        best=best_evaluation(metrics.evaluations),
+        best=best,
         averaged_test_bleu=averaged_test_bleu(metrics.evaluations),
         training=_training(job, metrics, corpus, loaded.model.device.type),
         scores={name: _score(found, references, loaded.text) for name, found in translations.items()},

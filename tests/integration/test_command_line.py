@@ -274,6 +274,10 @@ class TestAverage:
             )
             assert told["stands for the run"] == str(expected) == str(checkpoint.model_folder(copied))
 
+    def test_unless_told_it_takes_the_best_that_were_kept(self, trellex, copied):
+        told = [json.loads(trellex("average", copied, *best, "--json").stdout) for best in ((), ("--best", 2))]
+        assert told[0] == told[1]
+
     def test_without_the_corpus_it_is_not_evaluated(self, trellex, copied):
         for folder in checkpoint.checkpoints(copied):
             info = json.loads((folder / "checkpoint.json").read_text())
@@ -288,7 +292,7 @@ class TestAverage:
 
     def test_too_few(self, trellex, copied):
         before = contents(copied)
-        assert_error(trellex("average", copied), "not 5", "training.keep_best of 5")
+        assert_error(trellex("average", copied, "--best", 5), "not 5", "training.keep_best of 5")
         assert_error(trellex("average", copied, "--last", 9), "not 9", "training.keep_checkpoints of 9")
         assert_error(trellex("average", copied, "--last", 2, "--best", 2), "give one of --best and --last")
         assert_error(trellex("average", copied / "none"), copied / "none", "give the folder of a run")

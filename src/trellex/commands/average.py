@@ -9,13 +9,13 @@ import typer
 
 from trellex.terminal import Json, errors_explained, examples, show, tell
 
-BEST = 5  # unless told
 
-
-@examples("trellex average phrasebook/run --best 5", "trellex average phrasebook/run --last 3 --output averaged")
+@examples("trellex average phrasebook/run", "trellex average phrasebook/run --last 2 --output averaged")
 def average(
     run: Annotated[Path, typer.Argument(help="The folder of a training.")],
-    best: Annotated[int | None, typer.Option(min=2, help=f"So many of the best on dev; {BEST} unless given.")] = None,
+    best: Annotated[
+        int | None, typer.Option(min=2, help="So many of the best on dev; unless given, those there are, 5 at most.")
+    ] = None,
     last: Annotated[int | None, typer.Option(min=2, help="So many of the newest instead.")] = None,
     output: Annotated[
         Path | None, typer.Option(help="Where to put the average; unless given, into the run, which may stand for it.")
@@ -36,7 +36,7 @@ def average(
         if best is not None and last is not None:
             raise ValueError("best, last: give one of --best and --last")
         evaluations = evaluations_of(run)
-        folders = choose(run, evaluations, best if best or last else BEST, last)
+        folders = choose(run, evaluations, best, last)
         try:
             corpus = corpus_of(folders[0])
         except (ValueError, OSError) as error:

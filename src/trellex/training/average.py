@@ -18,6 +18,8 @@ from trellex.training.loading import load_checkpoint
 from trellex.training.origin import check_one_training
 from trellex.training.validation import corpus_bleu
 
+FEWEST, MOST = 2, 5  # checkpoints of an average, unless told
+
 
 @dataclass(frozen=True)
 class Average:
@@ -64,7 +66,7 @@ def make_average(folders: Sequence[Path], output: Path, corpus: Corpus | None, d
         raise ValueError(f"{output}: training names its checkpoints like this; choose another name")
     if output.exists() and Average.find(output) is None:
         raise ValueError(f"{output}: exists and is no average; choose another folder, or remove it")
-    for left in output.parent.glob(f".{checkpoint.AVERAGE}.*.new"):  # by processes that were killed
+    for left in output.parent.glob(f".{output.name}.*.new"):  # by processes that were killed
         shutil.rmtree(left, ignore_errors=True)
     folders = sorted(folders, key=lambda folder: folder.name)
     check_one_training(folders)
@@ -124,11 +126,16 @@ def best_checkpoints(run: Path, evaluations: Sequence[Evaluation]) -> list[Path]
 
 
 def choose(run: Path, evaluations: Sequence[Evaluation], best: int | None, last: int | None) -> list[Path]:
-    """So many of the best checkpoints of a run, or of the last. Raises ValueError if it has not as many."""
-    count, key = (best, "keep_best") if best else (last or 1, "keep_checkpoints")
-    found = best_checkpoints(run, evaluations) if best else checkpoint.checkpoints(run)[::-1]
+    """So many of the best checkpoints of a run, or of the last; unless told, the best that it has, five at most.
+
+    Raises ValueError if it has not as many, or not two.
+    """
+    if last is None:
+        found, kind, key = best_checkpoints(run, evaluations), "evaluated checkpoints", "keep_best"
+        count = best or min(max(len(found), FEWEST), MOST)
+    else:
+        found, kind, key, count = checkpoint.checkpoints(run)[::-1], "checkpoints", "keep_checkpoints", last
     if len(found) < count:
-        kind = "evaluated checkpoints" if best else "checkpoints"
         raise ValueError(
             f"{run}: has {len(found)} {kind}, not {count}; average fewer, or train with training.{key} of {count}"
         )
@@ -143,7 +150,7 @@ def average_best(
     None if there are fewer than two of them.
     """
     folders = best_checkpoints(run, evaluations)[:count]
-    if len(folders) < 2:
+    if len(folders) < FEWEST:
         return None
     average = Average.find(run / checkpoint.AVERAGE)
     steps = {int(folder.name.removeprefix("step-")) for folder in folders}

@@ -85,6 +85,9 @@ class TestChoice:
         evaluations = evaluations_of(run)
         assert choose(run, evaluations, 2, None) == [step(run, 8), step(run, 16)]
         assert choose(run, evaluations, None, 2) == [step(run, 17), step(run, 16)]
+        assert choose(run, evaluations, None, None) == [step(run, number) for number in (8, 16, 12)]
+        with pytest.raises(ValueError, match=r"run: has 0 evaluated checkpoints, not 2; .* training.keep_best of 2"):
+            choose(run, [], None, None)
         with pytest.raises(ValueError, match=r"run: has 3 evaluated checkpoints, not 4; .* training.keep_best of 4"):
             choose(run, evaluations, 4, None)
         with pytest.raises(ValueError, match=r"run: has 4 checkpoints, not 9; .* training.keep_checkpoints of 9"):

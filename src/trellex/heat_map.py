@@ -37,6 +37,8 @@ class HeatMaps:
         check_format(path)
         if self._is_folder and path.exists() and not path.is_dir():
             raise NotADirectoryError(f"{path}: is a file; name a folder, or a picture that ends in .svg or .png")
+        if self._is_folder and path.suffix and not path.exists():
+            raise ValueError(f"{path}: pictures end in .svg or .png; a new folder has no ending")
         if self._is_folder:
             check_writable(path)
         else:

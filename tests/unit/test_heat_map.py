@@ -105,6 +105,14 @@ class TestHeatMaps:
         with pytest.raises(NotADirectoryError, match="text: is a file; name a folder, or a picture that ends in"):
             HeatMaps(tmp_path / "text")
 
+    @pytest.mark.parametrize("name", ["a.pdf", "a.SVG"])
+    def test_pictures_of_other_kinds_are_no_folders(self, tmp_path, name):
+        with pytest.raises(ValueError, match=f"{name}: pictures end in .svg or .png"):
+            HeatMaps(tmp_path / name)
+        (tmp_path / "run.2").mkdir()
+        HeatMaps(tmp_path / "run.2").add(1, SOURCE, TARGET, SHARES)
+        assert (tmp_path / "run.2" / "line-0001.svg").exists()
+
     def test_a_place_that_is_not_there_is_told_before_any_work(self, tmp_path):
         (tmp_path / "text").write_text("mine")
         with pytest.raises(FileNotFoundError, match="there is no folder .*none; make it first"):

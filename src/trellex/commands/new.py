@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, create_model
 
 from trellex.commands.prepare import BothTokenizers, prepare
 from trellex.terminal import errors_explained, examples, show, stderr, tell, with_options_of
-from trellex.text import Manifest, PrepareSettings
+from trellex.text.manifest import SIDES, Manifest, PrepareSettings
 
 if TYPE_CHECKING:
     from trellex.heads.spec import HeadSpec
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 CPU_MINUTES = 60.0
 WIDTH = 110  # of commands in comments
-SIDES = ("source", "target")
 FILES = [f"{split}_{side}" for split in ("train", "dev", "test") for side in SIDES]
 
 

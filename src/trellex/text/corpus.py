@@ -119,13 +119,12 @@ def _digest_inputs(settings: PrepareSettings, report: Report) -> dict[str, Input
 
 
 def _unchanged(folder: Path, settings: PrepareSettings, inputs: dict[str, InputFile]) -> Manifest | None:
-    """The manifest in the folder, if that is whole, was made from just this, and tells how often words were seen."""
+    """The manifest in the folder, if that is whole and was made from just this, be it by an older version."""
     try:
         manifest = Corpus.open(folder).manifest
     except ValueError:
         return None
-    made_alike = manifest.settings == settings and manifest.source_min_count is not None
-    return manifest if made_alike and manifest.inputs == inputs else None
+    return manifest if manifest.settings == settings and manifest.inputs == inputs else None
 
 
 def _build(settings: PrepareSettings, inputs: dict[str, InputFile], draft: Path, report: Report) -> Manifest:

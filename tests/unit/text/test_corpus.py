@@ -258,9 +258,8 @@ class TestMinCount:
 class TestOlderCorpora:
     """Those of a version that knew no min_count and no further facts, and checked no codes of languages."""
 
-    @pytest.fixture
-    def older(self, build, folder):
-        manifest = prepare(build(), folder)
+    @staticmethod
+    def make_older(folder, **settings):
         data = json.loads((folder / "manifest.json").read_text())
         for name in ("source_min_count", "target_min_count"):
             del data[name]
@@ -270,8 +269,13 @@ class TestOlderCorpora:
                 del split[name]
             for side in ("source", "target"):
                 split[side] = {name: split[side][name] for name in ("tokens", "unknown_tokens", "unknown_rate")}
-        data["settings"]["source_language"] = "jp"
+        data["settings"] |= settings
         (folder / "manifest.json").write_text(json.dumps(data))
+
+    @pytest.fixture
+    def older(self, build, folder):
+        manifest = prepare(build(), folder)
+        self.make_older(folder, source_language="jp")
         return manifest
 
     def test_open(self, older, folder):
@@ -293,8 +297,15 @@ class TestOlderCorpora:
         exported = settings.text().model_dump_json()
         assert type(settings.text()).model_validate_json(exported).source_language == "jp"
 
-    def test_are_made_anew_with_all_facts(self, build, older, folder):
+    def test_are_made_anew_by_other_settings(self, build, older, folder):
         assert prepare(build(), folder) == older == Corpus.open(folder).manifest
+
+    def test_keep_their_words_by_the_same_command_for_runs_to_go_on(self, build, folder):
+        prepare(build(dev=TestMinCount.OPEN), folder)  # words seen once are known
+        self.make_older(folder)
+        before = snapshot(folder)
+        assert prepare(build(dev=TestMinCount.OPEN, min_count=None), folder) == Corpus.open(folder).manifest
+        assert snapshot(folder) == before
 
 
 class TestDefaultTokenizers:

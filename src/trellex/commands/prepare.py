@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,8 +82,9 @@ def _table(folder: Path, manifest: Manifest) -> Table:
     for column in table.columns[1:]:
         column.justify = "right"
 
-    def row(name: str, values: Iterable[float | None], form: str = ",") -> None:
-        table.add_row(name, *("" if value is None else format(value, form) for value in values))
+    def row(name: str, values: Sequence[float | None], form: str = ",") -> None:
+        if any(value is not None for value in values):  # corpora of older versions know less
+            table.add_row(name, *("" if value is None else format(value, form) for value in values))
 
     row("pairs", [split.pairs for split in splits.values()])
     row("left out as too short", [splits["train"].dropped_short])

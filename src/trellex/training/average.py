@@ -11,7 +11,8 @@ from typing import Any, Self
 from torch import Tensor
 
 from trellex.evaluation.curve import Evaluation, best_evaluation
-from trellex.kinds import STEP_FOLDER
+from trellex.files import check_writable
+from trellex.kinds import RUN, STEP_FOLDER, check_kind
 from trellex.text.corpus import Corpus
 from trellex.training import checkpoint
 from trellex.training.loading import load_checkpoint
@@ -66,6 +67,7 @@ def make_average(folders: Sequence[Path], output: Path, corpus: Corpus | None, d
         raise ValueError(f"{output}: training names its checkpoints like this; choose another name")
     if output.exists() and Average.find(output) is None:
         raise ValueError(f"{output}: exists and is no average; choose another folder, or remove it")
+    check_writable(output.parent)
     for left in output.parent.glob(f".{output.name}.*.new"):  # by processes that were killed
         shutil.rmtree(left, ignore_errors=True)
     folders = sorted(folders, key=lambda folder: folder.name)
@@ -108,6 +110,7 @@ def _fixed(weights: dict[str, Tensor]) -> dict[str, Any]:
 
 def evaluations_of(run: Path) -> list[Evaluation]:
     """All evaluations up to the newest checkpoint of a run."""
+    check_kind(run, RUN)
     newest = checkpoint.newest_checkpoint(run)
     if newest is None:
         raise FileNotFoundError(f"{run}: no checkpoint here; give the folder of a run")

@@ -96,6 +96,9 @@ class TestChoice:
     def test_no_run(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="no checkpoint here; give the folder of a run"):
             evaluations_of(tmp_path)
+        (tmp_path / "trellex.json").touch()
+        with pytest.raises(ValueError, match="is an exported model; needed is a run: give the run that it was made"):
+            evaluations_of(tmp_path)
 
 
 class TestEndOfTraining:
@@ -171,13 +174,21 @@ class TestEndOfTraining:
             assert contents(output) == before
             assert not list(output.glob(".*"))
 
-    def test_what_a_killed_process_left_is_removed(self, averaging):
+    @pytest.mark.parametrize("name", ["average", "mean"])
+    def test_what_a_killed_process_left_is_removed(self, averaging, name):
         run = averaging(1, 5, 3, 4, average=None, keep_best=3)
-        left = run.recipe.output / ".average.0123abcd.new"
+        left = run.recipe.output / f".{name}.0123abcd.new"
         left.mkdir()
         folders = [step(run.recipe.output, number) for number in (8, 12)]
-        make_average(folders, run.recipe.output / "average", None)
+        make_average(folders, run.recipe.output / name, None)
         assert not left.exists()
+
+    def test_a_place_that_cannot_be_written_is_told_before_any_work(self, averaging, tmp_path, monkeypatch):
+        output = averaging(1, 5, 3, 4, average=None, keep_best=3).recipe.output
+        (tmp_path / "file").touch()
+        monkeypatch.delattr("trellex.training.average.mean_weights")
+        with pytest.raises(NotADirectoryError, match="file: is a file, not a folder"):
+            make_average([step(output, 8), step(output, 12)], tmp_path / "file" / "mean", None)
 
 
 class TestGoingOn:

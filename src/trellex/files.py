@@ -33,12 +33,15 @@ def is_full_disk(error: Exception) -> bool:
 
 
 @contextmanager
-def full_disk_named(what: AnyPath) -> Iterator[None]:
-    """Where the disk is full, name what was to be written as users know it. Raises FullDiskError."""
+def full_disk_named(what: AnyPath, is_whole: bool = False) -> Iterator[None]:
+    """Where the disk is full, name what was to be written as users know it. Raises FullDiskError.
+
+    is_whole: even if a part of it, such as a file in a new folder, was named already
+    """
     try:
         yield
     except Exception as error:  # of any class, for libraries have their own
-        if is_full_disk(error):
+        if is_full_disk(error) and (is_whole or not isinstance(error, FullDiskError)):
             raise FullDiskError(what) from error
         raise
 
@@ -118,7 +121,7 @@ def atomic_folder(folder: AnyPath) -> Iterator[Path]:
     What is there is replaced, and comes back if that fails: whether it may be is for the caller to know.
     """
     check_writable(Path(folder).resolve().parent)
-    with full_disk_named(folder):
+    with full_disk_named(folder, is_whole=True):
         folder = Path(folder).resolve()
         folder.parent.mkdir(parents=True, exist_ok=True)
         new, old = _beside(folder, "new", "old")

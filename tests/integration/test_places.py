@@ -164,6 +164,20 @@ class TestFullDisk:
         result = trellex(verb, MODELS / "export", *files, "--output", "/dev/full")
         assert_error(result, "/dev/full: no space left on the device; free some, or choose another place")
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+    @pytest.mark.parametrize(("output", "alignments"), [("/dev/full", "b"), ("a", "/dev/full")])
+    def test_that_one_of_two_files(self, trellex, sentences, tmp_path, output, alignments):
+        files = ("--output", tmp_path / output, "--alignments", tmp_path / alignments)
+        result = trellex("translate", MODELS / "checkpoint", sentences, *files)
+        assert_error(result, "error: /dev/full: no space left on the device")
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+    def test_stdout_beside_a_file(self, process, sentences, tmp_path):
+        with open("/dev/full", "w") as full:
+            arguments = MODELS / "checkpoint", sentences, "--alignments", tmp_path / "file"
+            _, stderr = process.start("translate", *arguments, stdout=full).communicate(timeout=120)
+        assert stderr.decode().startswith("error: stdout: no space left on the device")
+
     @pytest.mark.parametrize("verb", ["export", "prepare"])
     def test_folders(self, process, prepare_options, tmp_path, verb):
         """On a disk of 64 KiB, of its own, that ends with the process."""

@@ -74,7 +74,7 @@ def translate(
     with errors_explained():
         import numpy as np
 
-        from trellex.files import atomic_writer, check_new_file, check_readable
+        from trellex.files import atomic_writer, check_new_file, check_readable, full_disk_named
         from trellex.heat_map import HeatMaps
         from trellex.line_progress import LineProgress
         from trellex.search import SearchSettings
@@ -122,13 +122,15 @@ def translate(
                         problems += 1
                         complain(f"{line.place}: {problem}")
                     translations = [] if isinstance(best, str) else best
-                    file.write(_line(translations, tokens, with_scores, problem) + "\n")
+                    with full_disk_named(output or "stdout"):
+                        file.write(_line(translations, tokens, with_scores, problem) + "\n")
                     attention = translations[0].attention if translations else None
                     if aligned is not None:
                         aligned.write((attention.pharaoh() if attention else "") + "\n")
                     if pictures is not None and attention is not None:
                         pictures.add(done, attention.source, translations[0].tokens, attention.shares)
-                file.flush()
+                with full_disk_named(output or "stdout"):
+                    file.flush()
                 progress.add(chunk)
         if pictures is not None and pictures.left_out:
             tell(f"{attention_picture}: {pictures.left_out:,} more lines have no picture")

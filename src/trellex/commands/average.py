@@ -30,8 +30,9 @@ def average(
     """
     with errors_explained():
         from trellex.training import checkpoint
-        from trellex.training.average import choose, evaluations_of, make_average, mark_best
+        from trellex.training.average import make_average, mark_best
         from trellex.training.origin import corpus_of
+        from trellex.training.ranking import choose, evaluations_of
 
         if best is not None and last is not None:
             raise ValueError("best, last: give one of --best and --last")

@@ -1,4 +1,4 @@
-"""Averages: a checkpoint whose weights are the means of those of several, and which of them all stands for a run."""
+"""Averages: a checkpoint whose weights are the means of those of several, and may stand for its run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from torch import Tensor
 
 from trellex.evaluation.curve import Evaluation, best_evaluation
 from trellex.files import check_writable
-from trellex.kinds import RUN, STEP_FOLDER, check_kind
+from trellex.kinds import STEP_FOLDER
 from trellex.text.corpus import Corpus
 from trellex.training import checkpoint
 from trellex.training.loading import load_checkpoint
 from trellex.training.origin import check_one_training
+from trellex.training.ranking import FEWEST, best_checkpoints
 from trellex.training.validation import corpus_bleu
-
-FEWEST, MOST = 2, 5  # checkpoints of an average, unless told
 
 
 @dataclass(frozen=True)
@@ -106,43 +105,6 @@ def _fixed(weights: dict[str, Tensor]) -> dict[str, Any]:
         name: (value.dtype, value.shape, None if value.is_floating_point() else value.tolist())
         for name, value in weights.items()
     }
-
-
-def evaluations_of(run: Path) -> list[Evaluation]:
-    """All evaluations up to the newest checkpoint of a run."""
-    check_kind(run, RUN)
-    newest = checkpoint.newest_checkpoint(run)
-    if newest is None:
-        raise FileNotFoundError(f"{run}: no checkpoint here; give the folder of a run")
-    return [Evaluation(*evaluation) for evaluation in checkpoint.load_info(newest).get("evaluations", ())]
-
-
-def best_steps(evaluations: Sequence[Evaluation], count: int) -> list[int]:
-    """The steps of the highest dev BLEU, the best first; of equals the earlier ones."""
-    return [evaluation.step for evaluation in sorted(evaluations, key=lambda each: -each.dev)[:count]]
-
-
-def best_checkpoints(run: Path, evaluations: Sequence[Evaluation]) -> list[Path]:
-    """The checkpoints of a run that were evaluated, the best first."""
-    folders = (checkpoint.step_folder(run, step) for step in best_steps(evaluations, len(evaluations)))
-    return [folder for folder in folders if folder.is_dir()]
-
-
-def choose(run: Path, evaluations: Sequence[Evaluation], best: int | None, last: int | None) -> list[Path]:
-    """So many of the best checkpoints of a run, or of the last; unless told, the best that it has, five at most.
-
-    Raises ValueError if it has not as many, or not two.
-    """
-    if last is None:
-        found, kind, key = best_checkpoints(run, evaluations), "evaluated checkpoints", "keep_best"
-        count = best or min(max(len(found), FEWEST), MOST)
-    else:
-        found, kind, key, count = checkpoint.checkpoints(run)[::-1], "checkpoints", "keep_checkpoints", last
-    if len(found) < count:
-        raise ValueError(
-            f"{run}: has {len(found)} {kind}, not {count}; average fewer, or train with training.{key} of {count}"
-        )
-    return found[:count]
 
 
 def average_best(

@@ -20,7 +20,7 @@ from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
 from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
-from trellex.training.average import Average, average_best, best_steps, drop_average, mark_best
+from trellex.training.average import Average, average_best, drop_average, mark_best
 from trellex.training.board import Board
 from trellex.training.display import Display
 from trellex.training.interruption import Interruption
@@ -28,6 +28,7 @@ from trellex.training.meter import Meter, Totals
 from trellex.training.metrics import append_metrics, drop_metrics
 from trellex.training.origin import check_trained_by
 from trellex.training.processes import Processes, choose_device
+from trellex.training.ranking import best_steps
 from trellex.training.recipe import Recipe, TrainingSettings
 from trellex.training.schedule import learning_rate
 from trellex.training.validation import corpus_bleu

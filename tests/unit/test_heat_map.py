@@ -100,6 +100,18 @@ class TestHeatMaps:
         maps.add(1, SOURCE, [], np.zeros((0, 3)))
         assert (maps.left_out, list(tmp_path.iterdir())) == (0, [])
 
+    @pytest.mark.parametrize("name", ["a.jpg", "a.pdf", "a.PNG"])
+    def test_other_pictures_are_not_taken_for_folders(self, tmp_path, name):
+        with pytest.raises(ValueError, match=f"{name}: pictures are .svg or .png; choose another name"):
+            HeatMaps(tmp_path / name)
+        assert HeatMaps(tmp_path / "run.v2").left_out == 0
+
+    @pytest.mark.parametrize(("name", "problem"), [("a.svg", "there is no folder"), ("a", "is a file, not a folder")])
+    def test_that_it_cannot_be_written_is_told_before_lines_come(self, tmp_path, name, problem):
+        (tmp_path / "text").write_text("mine")
+        with pytest.raises(OSError, match=problem):
+            HeatMaps(tmp_path / "text" / name)
+
     def test_a_file_in_the_place_of_a_folder(self, tmp_path):
         (tmp_path / "text").write_text("mine")
         with pytest.raises(NotADirectoryError, match="text: is a file; name a folder, or a picture that ends in"):

@@ -8,7 +8,6 @@ corpus.split("train").source(0)
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -114,7 +113,7 @@ def _digest_inputs(settings: PrepareSettings, report: Report) -> dict[str, Input
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
                 inputs[name] = InputFile(size=file.tell(), sha256=digest)
         except FileNotFoundError as error:
-            raise FileNotFoundError(error.errno, f"{name}: no such file", os.fspath(path)) from error
+            raise FileNotFoundError(f"{name}: {path}: there is no such file") from error
     return inputs
 
 

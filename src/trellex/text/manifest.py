@@ -10,7 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from trellex.files import AnyPath
-from trellex.kinds import CORPUS, CORPUS_FILE, check_kind
+from trellex.kinds import CORPUS, CORPUS_FILE, REMEDIES, check_kind
 from trellex.records import Record
 from trellex.text.tokenizers import (
     Detokenizer,
@@ -176,6 +176,8 @@ class Manifest(Record, frozen=True):
     def load(cls, folder: AnyPath) -> Self:
         """Read it from the folder of a corpus. Raises ValueError that names the file if there is none, or another."""
         check_kind(folder, CORPUS)
+        if not Path(folder).exists():
+            raise ValueError(f"{folder}: there is no such corpus; {REMEDIES[CORPUS]}")
         return cls.load_json(Path(folder) / MANIFEST, "the manifest of a prepared corpus", REMEDY)
 
 

@@ -18,7 +18,7 @@ def parse_changes(texts: Iterable[str]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     for text in texts:
         key, equals, value = text.partition("=")
-        if not equals:
+        if not (key and equals):
             raise ValueError(f"set: expected key=value, such as training.learning_rate=0.002, got {text!r}")
         if key in changes:
             raise ValueError(f"{key}: was set twice; give one value")

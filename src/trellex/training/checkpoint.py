@@ -133,7 +133,7 @@ def best_checkpoint(run: Path) -> Path | None:
         mark = json.loads((run / "best.json").read_text(encoding="utf-8"))
         folders = [run / AVERAGE] if mark.get("average") else []
         folders.append(step_folder(run, int(mark["step"])))
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return next((folder for folder in folders if folder.is_dir()), None)
 

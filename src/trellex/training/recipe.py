@@ -133,7 +133,9 @@ def read_yaml(path: Path, kind: str) -> dict[str, Any]:
     file = packaged if path.parts[:1] == ("recipes",) and not path.exists() else path
     check_kind(file, f"a {kind}")
     if not file.is_file():
-        raise FileNotFoundError(f"{path}: there is no such {kind}")
+        inside = [path / found.name for found in sorted(file.glob("*.yaml"))]
+        remedy = f"; it is a folder: give a file, such as {inside[0]}" if inside else ""
+        raise FileNotFoundError(f"{path}: there is no such {kind}{remedy}")
     try:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -86,7 +86,7 @@ class TestErrors:
             load(f"{key}=1")
         assert str(caught.value) == f"{key}: unknown key; did you mean {nearest!r}?"
 
-    @pytest.mark.parametrize("key", ["training.seed.x", "head.", ".", "", "training."])
+    @pytest.mark.parametrize("key", ["training.seed.x", "head.", ".", "training."])
     def test_a_key_of_no_section(self, load, key):
         with pytest.raises(ValueError, match="unknown key"):
             load(f"{key}=1")
@@ -99,7 +99,7 @@ class TestErrors:
         with pytest.raises(ValueError, match=r"head: los: not an option of binary-ec; did you mean 'loss'\?"):
             load("head.los=trellis")
 
-    @pytest.mark.parametrize("line", ["training.seed", "", "training.seed: 5"])
+    @pytest.mark.parametrize("line", ["training.seed", "", "=5", "training.seed: 5"])
     def test_no_value(self, line):
         with pytest.raises(ValueError, match=r"^set: expected key=value, such as training.learning_rate=0.002, got "):
             parse_changes([line])

@@ -224,7 +224,8 @@ class TestRun:
         assert model_folder(tmp_path / "run") == step_folder(tmp_path / "run", 1)
 
     def test_no_model(self, tmp_path):
-        for folder in (tmp_path, tmp_path / "none"):
+        (tmp_path / "file").touch()
+        for folder in (tmp_path, tmp_path / "none", tmp_path / "file"):
             with pytest.raises(FileNotFoundError, match=f"{folder}: no checkpoint here; train first"):
                 model_folder(folder)
 

@@ -145,5 +145,10 @@ class TestErrors:
 
     def test_missing(self, tmp_path):
         for path in (tmp_path / "none.yaml", tmp_path):
-            with pytest.raises(FileNotFoundError, match=f"{path}: there is no such recipe"):
+            with pytest.raises(FileNotFoundError, match=f"{path}: there is no such recipe$"):
                 load_recipe(path)
+
+    def test_a_folder_that_has_it(self, tmp_path):
+        (tmp_path / "recipe.yaml").touch()
+        with pytest.raises(FileNotFoundError, match=f"it is a folder: give a file, such as {tmp_path}/recipe.yaml$"):
+            load_recipe(tmp_path)

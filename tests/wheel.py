@@ -1,8 +1,8 @@
 """The wheel, built and installed without extras, used by another user with a read-only home: `make test-wheel`.
 
 For every Python given, or those found: a fresh environment gets the wheel and the base dependencies, and the kept
-export is translated. As root that is done as the user `nobody`, who can write nowhere; else with a home that cannot be
-written to.
+export is translated. As root that is done as the user `nobody`, who can write nowhere and needs a Python outside of
+root's home; else with a home that cannot be written to.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ EXPORT = ROOT / "tests" / "models" / "export"
 TRANSLATIONS = json.loads((ROOT / "tests" / "models" / "translations.json").read_text(encoding="utf-8"))
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
 NOBODY = 65534
+AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
 CONTENTS = """
 import importlib.util, pathlib, trellex
 assert importlib.util.find_spec("torch") is None
@@ -39,10 +40,16 @@ def run(*command: object, **options: object) -> str:
 
 
 def found(python: str) -> str | None:
-    """The path of a Python that starts, if it is here."""
-    path = shutil.which(python)
-    works = path and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0
-    return path if works else None
+    """The path of a Python that starts for the one who translates, if it is here."""
+    paths = (shutil.which(python, path=folder) for folder in os.get_exec_path())
+    return next((path for path in paths if path and starts(path)), None)
+
+
+def starts(python: str) -> bool:
+    try:
+        return subprocess.run([python, "--version"], capture_output=True, check=False, **AS_NOBODY).returncode == 0
+    except PermissionError:
+        return False
 
 
 def check(python: str, wheel: Path, folder: Path) -> None:
@@ -56,10 +63,9 @@ def check(python: str, wheel: Path, folder: Path) -> None:
     export, home = folder / "export", folder / "home"
     shutil.copytree(EXPORT, export)
     home.mkdir(mode=0o555)
-    as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
     environment = {"HOME": str(home), "PATH": os.environ["PATH"], "COLUMNS": "200", "PYTHONUTF8": "1"}
     text = "".join(f"{line}\n" for line in TRANSLATIONS)
-    printed = run(trellex, "translate", export, input=text, cwd="/", env=environment, **as_nobody)
+    printed = run(trellex, "translate", export, input=text, cwd="/", env=environment, **AS_NOBODY)
     if printed.splitlines() != list(TRANSLATIONS.values()):
         sys.exit(f"{version}: translations differ:\n{printed}")
     print(f"{version}: {run(trellex, '--version').strip()} translates {len(TRANSLATIONS)} sentences")
@@ -76,7 +82,7 @@ def main(pythons: list[str]) -> None:
         for number, python in enumerate(here):
             check(python, wheel, folder / str(number))
         if not here:
-            sys.exit(f"none of {', '.join(pythons or PYTHONS)} is here")
+            sys.exit(f"none of {', '.join(pythons or PYTHONS)} is here, where another user can start it")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Translate with an output layer that costs O(log V): prepare a corpus, train, translate, score, evaluate; "
     "export for CPUs; train whole grids and report them.",
-    epilog="Start with: python -m trellex.phrasebook phrases && trellex prepare --help",
+    epilog="Start with: python -m trellex.phrasebook text && trellex new --help",
 )
 
 

@@ -130,7 +130,7 @@ def with_options_of(settings: type[BaseModel]) -> Callable[[Command], Command]:
     def add_options(command: Command) -> Command:
         own = inspect.signature(command, eval_str=True).parameters.values()
         options = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=_option(field), annotation=field.annotation)
+            Parameter(name, Parameter.KEYWORD_ONLY, default=_option(name, field), annotation=field.annotation)
             for name, field in sorted(settings.model_fields.items(), key=lambda item: not item[1].is_required())
         ]
         arguments = [parameter for parameter in own if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
@@ -141,10 +141,11 @@ def with_options_of(settings: type[BaseModel]) -> Callable[[Command], Command]:
     return add_options
 
 
-def _option(field: FieldInfo) -> Any:
+def _option(name: str, field: FieldInfo) -> Any:
     text = field.description or ""
     default = ... if field.is_required() else None if field.default_factory else field.default
-    return typer.Option(default, help=f"{text[:1].upper()}{text[1:]}.")
+    names = [f"--{name.replace('_', '-')}"] if default is False else []  # which has no use for --no-…
+    return typer.Option(default, *names, help=f"{text[:1].upper()}{text[1:]}.")
 
 
 def examples(*commands: str) -> Callable[[Command], Command]:

@@ -63,6 +63,15 @@ class TestRecipe:
         assert trellex(*train, "--max-steps", 2, "--quiet").exit_code == 0
         assert [trellex(*other).exit_code for other in others] == [0, 0, 0]
 
+    def test_is_told_to_programs(self, new, tmp_path):
+        result = new(tmp_path / "new", "--json")
+        assert result.exit_code == 0, result.stderr
+        told = json.loads(result.stdout)
+        assert (told["recipe"], told["steps"]) == (str(tmp_path / "new" / "recipe.yaml"), 1500)
+        assert told["corpus"]["train pairs"] == 600
+        assert [command.split()[1] for command in told["next"]] == ["train", "translate", "export", "translate"]
+        assert "150 epochs" in told["training takes"]
+
     def test_every_key_is_there(self, new, tmp_path):
         assert new(tmp_path / "new").exit_code == 0
         path = tmp_path / "new" / "recipe.yaml"

@@ -76,6 +76,15 @@ def test_prepare_has_an_option_for_every_setting():
     assert options == {*PrepareSettings.model_fields, "folder", "tokenizer", "as_json"}
 
 
+@pytest.mark.parametrize("verb", sorted(typer.main.get_command(app).commands))
+def test_help_has_every_name_in_full_and_an_example(verb):
+    text = CliRunner().invoke(app, [verb, "--help"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).stdout
+    names = {name for option in typer.main.get_command(app).commands[verb].params for name in option.opts}
+    assert "--json" in names
+    assert [name for name in sorted(names) if name not in text] == []
+    assert f"Example: trellex {verb}" in text or f"| trellex {verb}" in text
+
+
 def test_help_needs_no_torch():
     script = """
 import runpy, sys

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import BaseModel, Field, create_model
 
-from trellex.commands.prepare import BothTokenizers, prepare
-from trellex.terminal import errors_explained, examples, show, stderr, tell, with_options_of
+from trellex.commands.prepare import BothTokenizers, prepare_and_tell
+from trellex.terminal import Json, errors_explained, examples, show, stderr, tell, with_options_of
 from trellex.text.manifest import SIDES, Manifest, PrepareSettings
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def new(
         float | None,
         typer.Option(min=1, help=f"How long training may take; {CPU_MINUTES:.0f} on a CPU unless given."),
     ] = None,
-    force: Annotated[bool, typer.Option(help="Replace a recipe that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a recipe that is there.")] = False,
+    as_json: Json = False,
     **options: Any,
 ) -> None:
     """Begin with text of your own: prepare it, and write a recipe that suits it and this machine.
@@ -86,17 +87,20 @@ def new(
         pairs = [train, dev] if test is None else [train, dev, test]
         options |= _languages(pairs, options)
         files = dict(zip(FILES, (path for pair in pairs for path in pair), strict=False))
-        prepare(data, tokenizer=tokenizer, **options | files)
+        facts = prepare_and_tell(data, tokenizer, options | files, as_json)
         choice, machine = _choose(folder, spec, minutes)
-        takes = f"{choice.epochs:.3g} epochs, {machine}"
+        takes = f"{_epochs(choice)}, {machine}"
         with atomic_writer(recipe_file) as file:
             file.write(recipe_text(choice.recipe, _introduction(choice.recipe, takes, folder)))
         recipe = choice.recipe
-        result = {"recipe": str(recipe_file), "head": recipe.head.as_text(), "size": recipe.model.hidden_size}
-        show(result | {"steps": recipe.training.max_steps, "training takes": takes}, as_json=False)
-        print("\nNext:")
-        for command in _next_commands(Manifest.load(data).settings, folder):
-            print(f"  {command}")
+        result: dict[str, Any] = {"recipe": str(recipe_file), "head": recipe.head.as_text()}
+        result |= {"size": recipe.model.hidden_size, "steps": recipe.training.max_steps, "training takes": takes}
+        following = _next_commands(Manifest.load(data).settings, folder)
+        if as_json:
+            show(result | {"next": following, "corpus": facts}, as_json)
+            return
+        show(result, as_json)
+        print("\nNext:", *following, sep="\n  ")
 
 
 def _languages(pairs: list[Pair], given: dict[str, Any]) -> dict[str, str]:
@@ -136,7 +140,7 @@ def _choose(folder: Path, head: HeadSpec | None, minutes: float | None) -> tuple
 
     def tell_tried(tried: Choice) -> None:
         comparison = f", more than {limit:g} minutes" if tried.exceeds(limit) else ""
-        tell(f"size {tried.recipe.model.hidden_size}: {tried.epochs:.3g} epochs take {_duration(tried)}{comparison}")
+        tell(f"size {tried.recipe.model.hidden_size}: {_epochs(tried)} take {_duration(tried)}{comparison}")
 
     with stderr.status("timing some steps of training"):
         choice = Advisor(data, run, head, on_gpu).choose(pace.seconds_of_token, limit, tell_tried)
@@ -145,6 +149,10 @@ def _choose(folder: Path, head: HeadSpec | None, minutes: float | None) -> tuple
     elif pace.is_busy():
         tell("other programs keep this machine busy: without them training is faster, and a larger size may do")
     return choice, f"about {_duration(choice)} on this machine ({pace.machine()})"
+
+
+def _epochs(choice: Choice) -> str:
+    return f"{choice.epochs:,.{0 if choice.epochs >= 10 else 1}f} epochs"
 
 
 def _duration(choice: Choice) -> str:

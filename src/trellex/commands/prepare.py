@@ -42,26 +42,32 @@ def prepare(
     Does nothing if nothing changed.
     """
     with errors_explained():
-        given = dict.fromkeys((f"{side}_tokenizer" for side in SIDES), tokenizer) if tokenizer else {}
-        given |= {name: value for name, value in options.items() if value is not None}
-        settings = PrepareSettings(**given)
-        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn()
-        with Progress(*columns, console=stderr, disable=not stderr.is_terminal) as progress:
-            tasks: dict[str, Any] = {}
-
-            def report(stage: str, done: int, total: int | None) -> None:
-                if stage not in tasks:
-                    tasks[stage] = progress.add_task(stage, total=total)
-                progress.update(tasks[stage], completed=done, total=total)
-
-            manifest = prepare_corpus(settings, folder, report)
-        found = doubts(manifest)
+        facts = prepare_and_tell(folder, tokenizer, options, as_json)
         if as_json:
-            print(json.dumps(_facts(folder, manifest) | {"warnings": found}, ensure_ascii=False))
-        else:
-            Console().print(_table(folder, manifest))
-        for doubt in found:
-            warn(doubt)
+            print(json.dumps(facts, ensure_ascii=False))
+
+
+def prepare_and_tell(folder: Path, tokenizer: str | None, options: dict[str, Any], quiet: bool) -> dict[str, Any]:
+    """Prepare a corpus, and warn of what looks wrong; returns what is in it, and prints that unless told not to."""
+    given = dict.fromkeys((f"{side}_tokenizer" for side in SIDES), tokenizer) if tokenizer else {}
+    given |= {name: value for name, value in options.items() if value is not None}
+    settings = PrepareSettings(**given)
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn()
+    with Progress(*columns, console=stderr, disable=not stderr.is_terminal) as progress:
+        tasks: dict[str, Any] = {}
+
+        def report(stage: str, done: int, total: int | None) -> None:
+            if stage not in tasks:
+                tasks[stage] = progress.add_task(stage, total=total)
+            progress.update(tasks[stage], completed=done, total=total)
+
+        manifest = prepare_corpus(settings, folder, report)
+    found = doubts(manifest)
+    if not quiet:
+        Console().print(_table(folder, manifest))
+    for doubt in found:
+        warn(doubt)
+    return _facts(folder, manifest) | {"warnings": found}
 
 
 def _facts(folder: Path, manifest: Manifest) -> dict[str, Any]:

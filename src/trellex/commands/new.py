@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from shlex import join
 from textwrap import indent
@@ -13,6 +12,7 @@ from pydantic import BaseModel, Field, create_model
 
 from trellex.commands.prepare import BothTokenizers, prepare_and_tell
 from trellex.terminal import Json, errors_explained, examples, show, stderr, tell, with_options_of
+from trellex.text.languages import language_of_name
 from trellex.text.manifest import SIDES, Manifest, PrepareSettings
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _languages(pairs: list[Pair], given: dict[str, Any]) -> dict[str, str]:
     languages = {}
     for name, paths in zip((f"{side}_language" for side in SIDES), zip(*pairs, strict=True), strict=True):
         option = "--" + name.replace("_", "-")
-        found = {path: _language(path) for path in paths}
+        found = {path: language_of_name(path) for path in paths}
         if given[name] is None and None in found.values():
             path = next(path for path in paths if found[path] is None)
             raise ValueError(f"{path}: the name does not end with a language, as in train.en; give {option}")
@@ -116,12 +116,6 @@ def _languages(pairs: list[Pair], given: dict[str, Any]) -> dict[str, str]:
             raise ValueError(f"{', '.join(map(str, paths))}: are of different languages; change them, or give {option}")
         languages[name] = given[name] or str(found[paths[0]])
     return languages
-
-
-def _language(path: Path) -> str | None:
-    """The two letters in train.en, train.en.gz, train.en.txt and the like."""
-    found = re.fullmatch(r".+\.(?!gz|xz)([a-z]{2})(\.txt)?(\.gz|\.xz)?", path.name)
-    return found[1] if found else None
 
 
 def _choose(folder: Path, head: HeadSpec | None, minutes: float | None) -> tuple[Choice, str]:

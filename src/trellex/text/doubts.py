@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from trellex.text.languages import language_of_name
 from trellex.text.manifest import SIDES, Manifest, PrepareSettings, SideFacts
 from trellex.text.tokenizers import default_tokenizer
 
@@ -20,7 +23,7 @@ IN_TRAIN = 0.1  # of the pairs of dev or test
 def doubts(manifest: Manifest) -> list[str]:
     """A sentence for each thing that looks wrong, with the files and the remedy. Where facts are missing none does."""
     uncut = {side for side in SIDES if _is_uncut(manifest, side)}
-    found = _few_pairs(manifest) + _dropped(manifest)
+    found = _few_pairs(manifest) + _dropped(manifest) + _names(manifest)
     for side in sorted(uncut):
         found += _uncut(manifest, side)
     for split in manifest.splits:
@@ -68,6 +71,18 @@ def _dropped(manifest: Manifest) -> list[str]:
         f"{_files(manifest, 'train')}: {share:.0%} of the pairs are left out because a side has more than {limit} "
         "tokens; raise --max-length, or split the text into sentences"
     ]
+
+
+def _names(manifest: Manifest) -> list[str]:
+    """Files whose names have the language of the other side."""
+    settings, found = manifest.settings, []
+    languages = settings.source_language, settings.target_language
+    for side, own, other in zip(SIDES, languages, reversed(languages), strict=True):
+        files = [str(path) for name, path in settings.inputs().items() if name.endswith(side)]
+        named = [file for file in files if own != other and language_of_name(Path(file)) == other]
+        if named:
+            found.append(f"{', '.join(named)}: given as {own}, named {other}; are the two sides swapped?")
+    return found
 
 
 def _is_uncut(manifest: Manifest, side: str) -> bool:

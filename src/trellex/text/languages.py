@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from pathlib import Path
 
 CHINESE = frozenset({"zh", "yue", "wuu", "lzh"})
 UNSPACED = CHINESE | {"ja", "th", "lo", "km", "my", "bo", "dz"}  # written without spaces between words
@@ -96,3 +97,9 @@ def _guess(code: str) -> str | None:
             return _MEANT[form]
     near = difflib.get_close_matches(plain, _MEANT, n=1, cutoff=0.8) if len(plain) > 3 else []
     return _MEANT[near[0]] if near else None
+
+
+def language_of_name(path: Path) -> str | None:
+    """The two letters in train.en, train.en.gz, train.en.txt and the like."""
+    found = re.fullmatch(r".+\.(?!gz|xz)([a-z]{2})(\.txt)?(\.gz|\.xz)?", path.name)
+    return found[1] if found else None

@@ -49,6 +49,26 @@ def test_a_sane_corpus(doubted):
     assert doubted() == []
 
 
+def test_names_with_the_language_of_the_other_side(tmp_path):
+    manifest = prepare(PrepareSettings(**named(tmp_path, "de", "en")), tmp_path / "swapped")
+    found = doubts(manifest)
+    assert len(found) == 2
+    assert "train.de" in found[0]
+    assert "given as en, named de; are the two sides swapped?" in found[0]
+    assert doubts(prepare(PrepareSettings(**named(tmp_path, "en", "de")), tmp_path / "right")) == []
+
+
+def named(folder, *languages):
+    """Settings of the sane corpus, from English to German, in files with these endings."""
+    settings = {"source_language": "en", "target_language": "de"}
+    for split, pairs in {"train": TRAIN, "dev": DEV}.items():
+        for side, language, lines in zip(("source", "target"), languages, zip(*pairs, strict=True), strict=True):
+            settings[f"{split}_{side}"] = folder / f"{split}.{language}"
+            settings[f"{split}_{side}"].write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+            settings[f"{side}_tokenizer"] = "whitespace"
+    return settings
+
+
 class TestSize:
     def test_few_pairs(self, doubted):
         assert_one(doubted(train=TRAIN[:999]), "train.source", "train.target", "999 pairs", "takes many thousands")

@@ -177,7 +177,8 @@ class Manifest(Record, frozen=True):
         """Read it from the folder of a corpus. Raises ValueError that names the file if there is none, or another."""
         check_kind(folder, CORPUS)
         if not Path(folder).exists():
-            raise ValueError(f"{folder}: there is no such corpus; {REMEDIES[CORPUS]}")
+            place = "" if Path(folder).is_absolute() else f" in {Path.cwd()}"
+            raise ValueError(f"{folder}: there is no such corpus{place}; {REMEDIES[CORPUS]}")
         return cls.load_json(Path(folder) / MANIFEST, "the manifest of a prepared corpus", REMEDY)
 
 

@@ -511,6 +511,11 @@ class TestOpenErrors:
         with pytest.raises(ValueError, match="nowhere: there is no such corpus; make one with `trellex prepare`"):
             Corpus.open(tmp_path / "nowhere")
 
+    def test_a_relative_folder_is_told_with_where_it_was_looked_for(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(ValueError, match=f"^nowhere: there is no such corpus in {tmp_path}; make one"):
+            Corpus.open("nowhere")
+
     @pytest.mark.parametrize("text", ["", "[]", '{"version": 7}', "\udcff"])
     def test_foreign_manifest(self, tmp_path, text):
         (tmp_path / "manifest.json").write_bytes(text.encode(errors="surrogateescape"))

@@ -317,7 +317,7 @@ class TestBadRecipe:
         assert_error(trellex("train", tmp_path / "none.yaml"), f"{tmp_path / 'none.yaml'}: there is no such recipe")
 
     def test_missing_data(self, refused, tmp_path):
-        remedy = "run `trellex prepare`"
+        remedy = "make one with `trellex prepare`"
         refused(tmp_path / "nowhere", remedy, change=lambda recipe: recipe.update(data=str(tmp_path / "nowhere")))
 
     def test_unknown_keys(self, refused):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from trellex.text.languages import language_of_name
 from trellex.text.manifest import SIDES, Manifest, PrepareSettings, SideFacts
 from trellex.text.tokenizers import default_tokenizer
@@ -74,14 +72,13 @@ def _dropped(manifest: Manifest) -> list[str]:
 
 
 def _names(manifest: Manifest) -> list[str]:
-    """Files whose names have the language of the other side."""
+    """A side whose files are all named like the other's language; where some are, unknown words tell."""
     settings, found = manifest.settings, []
     languages = settings.source_language, settings.target_language
     for side, own, other in zip(SIDES, languages, reversed(languages), strict=True):
-        files = [str(path) for name, path in settings.inputs().items() if name.endswith(side)]
-        named = [file for file in files if own != other and language_of_name(Path(file)) == other]
-        if named:
-            found.append(f"{', '.join(named)}: given as {own}, named {other}; are the two sides swapped?")
+        files = [path for name, path in settings.inputs().items() if name.endswith(side)]
+        if own != other and all(language_of_name(file) == other for file in files):
+            found.append(f"{', '.join(map(str, files))}: given as {own}, named {other}; are the two sides swapped?")
     return found
 
 

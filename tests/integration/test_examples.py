@@ -4,14 +4,12 @@ import ast
 import math
 import os
 import re
-import runpy
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
-import torch
 
 from trellex import phrasebook
 
@@ -73,14 +71,3 @@ def test_the_sampled_sentence_has_words_of_the_phrasebook(printed):
 def test_the_documentation_shows_the_example_as_it_is(page, example):
     listing = (EXAMPLES / example).read_text(encoding="utf-8").strip()
     assert f"```python\n{listing}\n```" in (ROOT / page).read_text(encoding="utf-8")
-
-
-def test_what_many_classes_cost(capsys):
-    """It prints what this machine takes, and what no machine changes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(torch, "set_num_threads", lambda threads: None)
-        runpy.run_path(str(EXAMPLES / "many_classes.py"))
-    train, predict, numbers = capsys.readouterr().out.splitlines()
-    for line, name in ((train, "train"), (predict, "predict")):
-        assert re.fullmatch(rf"{name} +softmax +[\d.]+ ms   code +[\d.]+ ms   \d+ times as fast", line)
-    assert numbers == f"numbers  softmax {200_000 * 513:,}   code {48 * 513:,}   1/4,167"

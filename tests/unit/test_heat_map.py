@@ -102,9 +102,8 @@ class TestHeatMaps:
 
     @pytest.mark.parametrize("name", ["a.jpg", "a.pdf", "a.PNG"])
     def test_other_pictures_are_not_taken_for_folders(self, tmp_path, name):
-        with pytest.raises(ValueError, match=f"{name}: pictures are .svg or .png; choose another name"):
+        with pytest.raises(ValueError, match=f"{name}: pictures end in .svg or .png"):
             HeatMaps(tmp_path / name)
-        assert HeatMaps(tmp_path / "run.v2").left_out == 0
 
     @pytest.mark.parametrize(("name", "problem"), [("a.svg", "there is no folder"), ("a", "is a file, not a folder")])
     def test_that_it_cannot_be_written_is_told_before_lines_come(self, tmp_path, name, problem):

@@ -21,7 +21,7 @@ from blocks import ELSEWHERE, PAGES, ROOT, blocks
 from trellex import phrasebook
 from trellex.training.recipe import PACKAGED
 
-SMALL = {"max_steps": 8, "validate_every": 1, "save_every": 4, "warmup_steps": 2, "precision": "float32"}
+SMALL = {"max_steps": 8, "validate_every": 2, "save_every": 4, "warmup_steps": 2, "precision": "float32"}
 SMALL |= {"device": "cpu", "threads": 1, "batch_sentences": 16, "batch_tokens": None}
 REPLACED = {"--device cuda": "--device cpu", "--nproc-per-node 4": "--nproc-per-node 2"}
 SMALLER = {"hybrid-2048": "hybrid-96", "hybrid-1024": "hybrid-64", "hybrid-512": "hybrid-48", "hybrid-128": "hybrid-32"}
@@ -91,8 +91,8 @@ def folder(tmp_path, corpora):
             recipe["model"] |= {"embedding_size": 16, "hidden_size": 16}
             recipe["training"] |= SMALL
         for block in recipe.get("grid", ()):
-            block["heads"] = block["heads"][:2]
-            block["seeds"] = [1]
+            block["heads"] = block["heads"][-1:]
+            block.pop("training", None)
         copy.write_text(yaml.safe_dump(recipe, allow_unicode=True), encoding="utf-8")
     return tmp_path
 

@@ -19,7 +19,7 @@ def start(*arguments, module="trellex.cli", **options):
     """Starts a process of its own: `python -m trellex.cli …`."""
     pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
     command = [sys.executable, "-m", module, *map(str, arguments)]
-    return subprocess.Popen(command, env=ONE_THREAD, **pipes | options)
+    return subprocess.Popen(command, **{"env": ONE_THREAD} | pipes | options)
 
 
 def finish(process, text=""):

@@ -50,7 +50,7 @@ test-wheel: $(READY)  ## the wheel without extras, for the Pythons that are here
 OLDEST ?= build/oldest
 test-oldest:  ## the tests of what needs torch, with the oldest torch that pyproject.toml allows (downloads gigabytes)
 	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check 'torch==2.6.*' '.[train]' pytest hypothesis scipy
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check 'torch==2.6.*' '.[train,tensorboard]' pytest hypothesis scipy
 	$(OLDEST)/bin/python -m pytest tests/unit/heads tests/unit/nmt tests/unit/training tests/unit/search tests/unit/runtime
 
 bench-trellis: $(READY)  ## time of the trellis algorithms, CPU and GPU

@@ -30,7 +30,7 @@ def average(
     """
     with errors_explained():
         from trellex.training import checkpoint
-        from trellex.training.average import make_average, mark_best
+        from trellex.training.average import make_average, mark_standing
         from trellex.training.origin import corpus_of
         from trellex.training.ranking import choose, evaluations_of
 
@@ -46,6 +46,6 @@ def average(
         made = make_average(folders, output or run / checkpoint.AVERAGE, corpus, device)
         result: dict[str, Any] = {"output": str(made.folder), **made.summary(evaluations)}
         if output is None:
-            mark_best(run, evaluations)
+            mark_standing(run, evaluations)
             result["stands for the run"] = str(checkpoint.model_folder(run))
         show(result, as_json)

@@ -121,11 +121,11 @@ def average_best(
     steps = {int(folder.name.removeprefix("step-")) for folder in folders}
     if average is None or set(average.steps) != steps or not average.bleu:
         average = make_average(folders, run / checkpoint.AVERAGE, corpus, device)
-    mark_best(run, evaluations)
+    mark_standing(run, evaluations)
     return average
 
 
-def mark_best(run: Path, evaluations: Sequence[Evaluation]) -> None:
+def mark_standing(run: Path, evaluations: Sequence[Evaluation]) -> None:
     """Remember what stands for a run: its best checkpoint or, where that is better on dev, its average."""
     if evaluations:
         average = Average.find(run / checkpoint.AVERAGE)

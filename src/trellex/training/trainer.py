@@ -20,7 +20,7 @@ from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
 from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
-from trellex.training.average import Average, average_best, drop_average, mark_best
+from trellex.training.average import Average, average_best, drop_average, mark_standing
 from trellex.training.board import Board
 from trellex.training.display import Display
 from trellex.training.interruption import Interruption
@@ -247,7 +247,7 @@ class Trainer:
         folder = checkpoint.step_folder(run, self.step)
         self.board.flush()
         checkpoint.save_checkpoint(folder, tensors, copies, info, self.model.head.code)
-        mark_best(run, self.evaluations)
+        mark_standing(run, self.evaluations)
         best = best_steps(self.evaluations, self.settings.best_to_keep)
         checkpoint.remove_old(run, self.settings.keep_checkpoints, best)
 
@@ -273,7 +273,7 @@ class Trainer:
         drop_metrics(self.recipe.output, after=self.step)
         self.board.go_on(self.step)
         drop_average(self.recipe.output, after=self.step)
-        mark_best(self.recipe.output, self.evaluations)  # a kill may have come between a checkpoint and its mark
+        mark_standing(self.recipe.output, self.evaluations)  # a kill may have come between a checkpoint and its mark
 
 
 def training_device(settings: TrainingSettings) -> str:

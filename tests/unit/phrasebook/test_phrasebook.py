@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -119,6 +120,16 @@ def test_letters(pairs):
 )
 def test_known_sentences(translations, english, japanese):
     assert translations[english] == japanese
+
+
+def test_the_readmes_sentence_is_one_of_them():
+    root = Path(__file__).parents[3]
+    shown = re.findall(r"echo '([^']+)' \| trellex", (root / "README.md").read_text(encoding="utf-8"))
+    assert len(shown) > 1
+    known = {sentence.english: sentence.japanese for sentence in islice(sentences(1), 60_000)}
+    translated = {known[english].replace(" ", "") for english in shown}
+    assert len(translated) == 1
+    assert f'"{translated.pop()}"' in (root / "examples" / "phrasebook.py").read_text(encoding="utf-8")
 
 
 def test_adjectives():

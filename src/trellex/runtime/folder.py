@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from trellex.checksums import check_sums, sha256
 from trellex.files import atomic_folder, check_readable, check_writable
 from trellex.heads.spec import AnyHeadSpec
 from trellex.kinds import EXPORT, EXPORT_FILE, check_kind
 from trellex.nmt.settings import ModelSettings
+from trellex.npy import load_array
 from trellex.records import Record
 from trellex.text.manifest import TextSettings
 
@@ -81,21 +82,11 @@ class Export(NamedTuple):
         Raises ValueError that names the file if it has others.
         """
         path = self.file(f"{name}.npy")
-        try:
-            array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-        except Exception as error:  # numpy has many ways to fail on what is not its own
-            raise ValueError(f"{path}: not an array ({error or type(error).__name__}); {REMEDY}") from error
-        expected = types or (np.float32,)
-        if not isinstance(array, np.ndarray) or array.dtype not in expected or array.shape != shape:
-            kinds = " or ".join(np.dtype(kind).name for kind in expected)
-            raise ValueError(f"{path}: not an array of {' × '.join(map('{:,}'.format, shape))} {kinds}; {REMEDY}")
-        return array.view(np.ndarray)  # still mapped, but indexed faster
+        return load_array(path, shape, *(types or (np.float32,)), remedy=REMEDY, mapped=mapped)
 
     def verify(self) -> None:
         """Compare every file with its checksum. Raises ValueError that names the first that differs."""
-        for name, (_, checksum) in self.manifest.files.items():
-            if _sha256(self.path / name) != checksum:
-                raise ValueError(f"{self.path / name}: damaged, its checksum differs; {REMEDY}")
+        check_sums(self.path, {name: checksum for name, (_, checksum) in self.manifest.files.items()}, REMEDY)
 
 
 def is_export(folder: Path) -> bool:
@@ -108,7 +99,7 @@ def new_export(folder: Path, manifest: RuntimeManifest) -> Iterator[Path]:
     check_place(folder)
     with atomic_folder(folder) as new:
         yield new
-        files = {path.name: (path.stat().st_size, _sha256(path)) for path in sorted(new.iterdir())}
+        files = {path.name: (path.stat().st_size, sha256(path)) for path in sorted(new.iterdir())}
         manifest.model_copy(update={"files": files}).save_json(new / MANIFEST, indent=1)
 
 
@@ -132,8 +123,3 @@ def _is_ours(folder: Path) -> bool:
         return manifest["format"] == FORMAT and names <= {MANIFEST, *manifest["files"]}
     except (OSError, ValueError, KeyError, TypeError):
         return False
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

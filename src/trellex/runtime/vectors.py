@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trellex.npy import write_header
 from trellex.runtime.folder import Export
 
 GATES = 4  # of an LSTM: input, forget, output, cell
@@ -66,17 +67,12 @@ class GateVectors:
     @staticmethod
     def save(path: Path, blocks: Iterable[Floats], vocab_size: int, width: int) -> None:
         """Round and write a table, given as some words' gates [.., 4H] after the other, and its scales beside it."""
+        # on a full disk, writing to a mapped file would be the end
         with path.open("wb") as table, path.with_name(f"{path.stem}.scales.npy").open("wb") as beside:
-            _write_header(table, np.int8, (vocab_size, GATES, width // GATES))
-            _write_header(beside, np.float32, (vocab_size, GATES, 1))
+            write_header(table, np.int8, (vocab_size, GATES, width // GATES))
+            write_header(beside, np.float32, (vocab_size, GATES, 1))
             for block in blocks:
                 gates = block.reshape(len(block), GATES, -1)
                 scales = np.maximum(np.abs(gates).max(-1, keepdims=True), np.finfo(np.float32).tiny) / np.float32(127)
                 table.write(np.rint(gates / scales).astype(np.int8).tobytes())
                 beside.write(scales.astype(np.float32, copy=False).tobytes())
-
-
-def _write_header(file: BinaryIO, kind: type[np.generic], shape: tuple[int, ...]) -> None:
-    """That of an array which is written piece by piece: on a full disk, writing to a mapped file would be the end."""
-    header = {"descr": np.dtype(kind).str, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, header)

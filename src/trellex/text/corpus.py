@@ -7,12 +7,12 @@ corpus.split("train").source(0)
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, Self
 
+from trellex.checksums import sha256
 from trellex.files import AnyPath, atomic_folder, atomic_writer, check_readable, check_writable
 from trellex.text.doubts import pair_ratio
 from trellex.text.languages import check_language
@@ -109,9 +109,7 @@ def _digest_inputs(settings: PrepareSettings, report: Report) -> dict[str, Input
     for done, (name, path) in enumerate(paths.items()):
         report("checking the input files", done, len(paths))
         try:
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-                inputs[name] = InputFile(size=file.tell(), sha256=digest)
+            inputs[name] = InputFile(size=path.stat().st_size, sha256=sha256(path))
         except FileNotFoundError as error:
             raise FileNotFoundError(f"{name}: {path}: there is no such file") from error
     return inputs

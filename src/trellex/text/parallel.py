@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellex.files import atomic_writer
+from trellex.npy import load_array, write_header
 from trellex.text.lines import ANY_LENGTH, read_lines
 from trellex.text.manifest import REMEDY, Manifest
 
@@ -92,22 +93,13 @@ def write_ids(prefix: Path, sentences: Iterable[Ids], *, pairs: int, tokens: int
     """Write `<prefix>.ids` [tokens] and `<prefix>.offsets` [pairs + 1], .npy files, a sentence at a time."""
     end = 0
     with atomic_writer(f"{prefix}.ids", "wb") as ids, atomic_writer(f"{prefix}.offsets", "wb") as offsets:
-        _write_header(ids, dtype, tokens)
-        _write_header(offsets, "uint64", pairs + 1)
+        write_header(ids, dtype, (tokens,))
+        write_header(offsets, "uint64", (pairs + 1,))
         offsets.write(end.to_bytes(8, "little"))
         for sentence in sentences:
-            ids.write(sentence.astype(_little(dtype)).tobytes())
+            ids.write(sentence.astype(np.dtype(dtype).newbyteorder("<")).tobytes())
             end += len(sentence)
             offsets.write(end.to_bytes(8, "little"))
-
-
-def _write_header(file: BinaryIO, dtype: str, length: int) -> None:
-    header = {"descr": _little(dtype).str, "fortran_order": False, "shape": (length,)}
-    np.lib.format.write_array_header_1_0(file, header)
-
-
-def _little(dtype: str) -> np.dtype[Any]:
-    return np.dtype(dtype).newbyteorder("<")
 
 
 def _open_side(folder: Path, name: str, side: str, manifest: Manifest) -> tuple[NDArray[Any], Ids]:
@@ -118,25 +110,15 @@ def _open_side(folder: Path, name: str, side: str, manifest: Manifest) -> tuple[
     vocabulary: int = getattr(manifest, f"{side}_vocabulary")
 
     path = folder / f"{name}.{side}.offsets"
-    offsets = _map_array(path, "uint64", facts.pairs + 1).astype(np.int64)
+    offsets = load_array(path, (facts.pairs + 1,), np.uint64, remedy=REMEDY).astype(np.int64)
     if offsets[0] != 0 or offsets[-1] != tokens or (np.diff(offsets) < 0).any():
         raise ValueError(f"{path}: damaged, the offsets do not rise from 0 to {tokens}; {REMEDY}")
 
     path = folder / f"{name}.{side}.ids"
-    ids = _map_array(path, dtype, tokens)
+    ids = load_array(path, (tokens,), dtype, remedy=REMEDY, mapped=True)
     if tokens and ids.max() >= vocabulary:
         raise ValueError(f"{path}: damaged, holds id {ids.max()} but the vocabulary has {vocabulary} words; {REMEDY}")
     return ids, offsets
-
-
-def _map_array(path: Path, dtype: str, length: int) -> NDArray[Any]:
-    try:
-        array = np.lib.format.open_memmap(path, mode="r")  # takes no pickles
-    except (OSError, ValueError, EOFError) as error:
-        raise ValueError(f"{path}: not an array that can be read ({error}); {REMEDY}") from error
-    if array.dtype != _little(dtype) or array.shape != (length,):
-        raise ValueError(f"{path}: the manifest tells of {length} numbers of {dtype}, the file holds others; {REMEDY}")
-    return array
 
 
 def _read_text(path: Path, pairs: int) -> list[str]:

@@ -372,7 +372,7 @@ class TestExport:
             export(loaded, tmp_path / "new", "int4")
         assert list(tmp_path.iterdir()) == []
 
-    @pytest.mark.parametrize("step", ["folder._sha256", "lstm_export.Vectors.save", "lstm_export._decoder_graph"])
+    @pytest.mark.parametrize("step", ["folder.sha256", "lstm_export.Vectors.save", "lstm_export._decoder_graph"])
     def test_a_failure_leaves_no_trace(self, loaded, folder, monkeypatch, step):
         def fail(*arguments):
             raise OSError("No space left on device")

@@ -1,0 +1,36 @@
+"""Arrays in .npy files: read only if they are what they should be, and written piece by piece."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+
+def load_array(
+    path: Path, shape: tuple[int, ...], *kinds: DTypeLike, remedy: str, mapped: bool = False
+) -> NDArray[Any]:
+    """The numbers of a file; they stay on disk if `mapped`. No memory is taken for others than expected.
+
+    Raises ValueError that names the file unless it has this shape and one of these types, pickles and all.
+    """
+    if not path.is_file():
+        raise ValueError(f"{path}: missing, or not a file; {remedy}")
+    try:
+        array = np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # numpy has many ways to fail on what is not its own
+        raise ValueError(f"{path}: not an array ({error or type(error).__name__}); {remedy}") from error
+    expected = [np.dtype(kind).newbyteorder("<") for kind in kinds]
+    if array.dtype not in expected or array.shape != shape:
+        names = " or ".join(kind.name for kind in expected)
+        raise ValueError(f"{path}: not an array of {' × '.join(map('{:,}'.format, shape))} {names}; {remedy}")
+    view = array.view(np.ndarray)  # still mapped, but indexed faster
+    return view if mapped else view.copy()
+
+
+def write_header(file: BinaryIO, kind: DTypeLike, shape: tuple[int, ...]) -> None:
+    """That of an array whose numbers are written after it, a piece at a time, lowest byte first."""
+    header = {"descr": np.dtype(kind).newbyteorder("<").str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)

@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .PHONY: help demo word test test-slow test-docs test-wheel test-oldest lint types unit picture
-.PHONY: bench-trellis bench-heads bench-cpu bench-pruning bench-training clean
+.PHONY: soak bench-trellis bench-heads bench-cpu bench-pruning bench-training clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -52,6 +52,10 @@ test-oldest:  ## the tests of what needs torch, with the oldest torch that pypro
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check 'torch==2.6.*' '.[train,tensorboard]' pytest hypothesis scipy
 	$(OLDEST)/bin/python -m pytest tests/unit/heads tests/unit/nmt tests/unit/training tests/unit/search tests/unit/runtime
+
+SOAK   ?= 5
+soak: $(READY)  ## kill commands again and again and compare what they leave; SOAK=60 for an hour
+	OMP_NUM_THREADS=1 $(BIN)/python tests/attack/soak --minutes $(SOAK)
 
 bench-trellis: $(READY)  ## time of the trellis algorithms, CPU and GPU
 	$(BIN)/python benchmarks/trellis.py

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+
+from trellex.temporaries import flush, make_folder, replace_folder, temporary
 
 AnyPath = str | os.PathLike[str]
 
@@ -102,16 +103,13 @@ def atomic_writer(path: AnyPath, mode: Literal["w", "wb"] = "w") -> Iterator[Any
             with open(path, mode, **text) as file:  # type: ignore[call-overload]
                 yield file
             return
-        (temporary,) = _beside(path, "new")
-        try:
-            with open(temporary, mode.replace("w", "x"), **text) as file:  # type: ignore[call-overload]
+        with temporary(path, partial(Path.touch, exist_ok=False)) as new:
+            with open(new, mode, **text) as file:  # type: ignore[call-overload]
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+            os.replace(new, path)
+            flush(path.parent)
 
 
 @contextmanager
@@ -123,40 +121,11 @@ def atomic_folder(folder: AnyPath) -> Iterator[Path]:
     check_writable(Path(folder).resolve().parent)
     with full_disk_named(folder, is_whole=True):
         folder = Path(folder).resolve()
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        new, old = _beside(folder, "new", "old")
-        try:
-            new.mkdir()
+        make_folder(folder.parent)
+        with temporary(folder, Path.mkdir) as new:
             yield new
             for path in (*new.rglob("*"), new):
                 if path.is_file():
                     path.chmod(new.stat().st_mode & 0o666)  # as any new file, whoever wrote it
-                _flush(path)
-            if folder.exists():
-                os.replace(folder, old)
-            os.replace(new, folder)
-            _flush(folder.parent)
-        except BaseException:
-            if old.exists() and not folder.exists():
-                os.replace(old, folder)
-            raise
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
-            if folder.exists():
-                shutil.rmtree(old, ignore_errors=True)
-
-
-def _beside(path: Path, *kinds: str) -> list[Path]:
-    """Hidden names in the same folder that nobody else uses."""
-    token = secrets.token_hex(4)
-    return [path.with_name(f".{path.name}.{token}.{kind}") for kind in kinds]
-
-
-def _flush(path: Path) -> None:
-    """Bring to the disk what was written; of a folder the names in it, where the file system can."""
-    with suppress(OSError) if path.is_dir() else nullcontext():
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+                flush(path)
+            replace_folder(folder, new)

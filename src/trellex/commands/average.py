@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +30,7 @@ def average(
     the best checkpoints as training.keep_best says, and averages by itself with training.average.
     """
     with errors_explained():
+        from trellex.locks import exclusive
         from trellex.training import checkpoint
         from trellex.training.average import make_average, mark_standing
         from trellex.training.origin import corpus_of
@@ -36,16 +38,20 @@ def average(
 
         if best is not None and last is not None:
             raise ValueError("best, last: give one of --best and --last")
-        evaluations = evaluations_of(run)
-        folders = choose(run, evaluations, best, last)
-        try:
-            corpus = corpus_of(folders[0])
-        except (ValueError, OSError) as error:
-            corpus = None
-            tell(f"the average is not evaluated: {error}")
-        made = make_average(folders, output or run / checkpoint.AVERAGE, corpus, device)
-        result: dict[str, Any] = {"output": str(made.folder), **made.summary(evaluations)}
-        if output is None:
-            mark_standing(run, evaluations)
-            result["stands for the run"] = str(checkpoint.model_folder(run))
+        evaluations_of(run)  # raises unless it is a run
+        place = output or run / checkpoint.AVERAGE
+        is_of_the_run = place.resolve() == (run / checkpoint.AVERAGE).resolve()
+        with exclusive(run) if is_of_the_run else nullcontext():
+            evaluations = evaluations_of(run)
+            folders = choose(run, evaluations, best, last)
+            try:
+                corpus = corpus_of(folders[0])
+            except (ValueError, OSError) as error:
+                corpus = None
+                tell(f"the average is not evaluated: {error}")
+            made = make_average(folders, place, corpus, device)
+            result: dict[str, Any] = {"output": str(made.folder), **made.summary(evaluations)}
+            if is_of_the_run:
+                mark_standing(run, evaluations)
+                result["stands for the run"] = str(checkpoint.model_folder(run))
         show(result, as_json)

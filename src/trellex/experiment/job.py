@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from trellex.evaluation.result import Cell, Result
 from trellex.records import Record
+from trellex.temporaries import make_folder
 from trellex.training import checkpoint
 from trellex.training.recipe import Recipe
 
@@ -82,7 +83,7 @@ class Job(Record):
 
     def save(self) -> Path:
         """Write it to the folder of the run; returns the file."""
-        self.run.mkdir(parents=True, exist_ok=True)
+        make_folder(self.run)
         self.save_json(self._path(), indent=1)
         return self._path()
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import signal
 import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,10 +39,10 @@ class Pool:
 
     Args:
         display: notified of every change
-        lock: a file descriptor that all processes inherit
+        lock: a file descriptor that all processes inherit, where there are locks
     """
 
-    def __init__(self, display: GridDisplay, lock: int) -> None:
+    def __init__(self, display: GridDisplay, lock: int | None) -> None:
         self.display, self.was_stopped = display, False
         self._lock = lock
         self._running: list[_Running] = []
@@ -80,7 +79,7 @@ class Pool:
                 stderr=log,
                 env=None if phase == "time" else environment(statuses[0].job),  # what is timed has all cores
                 start_new_session=True,
-                pass_fds=[self._lock],
+                pass_fds=[] if self._lock is None else [self._lock],
             )
         self._running.append(_Running(statuses, process, others))
 
@@ -126,24 +125,6 @@ class Pool:
         finally:
             for number, handler in previous.items():
                 signal.signal(number, handler)
-
-
-@contextmanager
-def exclusive(folder: Path, wait: Callable[[], None]) -> Iterator[int]:
-    """Lock a folder; the lock is free again when this process and all that inherit it are gone.
-
-    Args:
-        folder: made if it is not there
-        wait: called before waiting for another process
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            wait()
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield file.fileno()
 
 
 def _ending(code: int) -> str:

@@ -9,8 +9,10 @@ from rich.console import Console
 
 from trellex.experiment.display import GridDisplay
 from trellex.experiment.grid import Grid
-from trellex.experiment.pool import Pool, exclusive
+from trellex.experiment.pool import Pool
 from trellex.experiment.status import JobStatus
+from trellex.locks import exclusive
+from trellex.temporaries import make_folder
 from trellex.training import checkpoint
 from trellex.training.trainer import training_device
 
@@ -52,11 +54,12 @@ class Runner:
         for status in self.statuses:
             if status.result is None:
                 training_device(status.job.recipe.training)
-        self.grid.results.mkdir(parents=True, exist_ok=True)
+        for folder in (self.grid.results, self.grid.runs):
+            make_folder(folder)
         notice = f"another process works in {self.grid.runs}; waiting for it to end"
-        lock = exclusive(self.grid.runs, lambda: console.print(notice))
-        with lock as descriptor, GridDisplay(self.statuses, console) as display:
-            pool = Pool(display, descriptor)
+        alone = exclusive(self.grid.runs, lambda: console.print(notice))
+        with alone as lock, GridDisplay(self.statuses, console) as display:
+            pool = Pool(display, lock.descriptor)
             for status in self.statuses:
                 status.refresh()  # another process may have gone on with them
             pool.run([[status] for status in self.statuses if status.result is None], ("train", "score"), self.at_once)

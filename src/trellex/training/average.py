@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from torch import Tensor
 from trellex.evaluation.curve import Evaluation, best_evaluation
 from trellex.files import check_writable
 from trellex.kinds import STEP_FOLDER
+from trellex.temporaries import remove
 from trellex.text.corpus import Corpus
 from trellex.training import checkpoint
 from trellex.training.loading import load_checkpoint
@@ -67,8 +67,6 @@ def make_average(folders: Sequence[Path], output: Path, corpus: Corpus | None, d
     if output.exists() and Average.find(output) is None:
         raise ValueError(f"{output}: exists and is no average; choose another folder, or remove it")
     check_writable(output.parent)
-    for left in output.parent.glob(f".{output.name}.*.new"):  # by processes that were killed
-        shutil.rmtree(left, ignore_errors=True)
     folders = sorted(folders, key=lambda folder: folder.name)
     check_one_training(folders)
     weights = mean_weights(folders)
@@ -118,7 +116,7 @@ def average_best(
     if len(folders) < FEWEST:
         return None
     average = Average.find(run / checkpoint.AVERAGE)
-    steps = {int(folder.name.removeprefix("step-")) for folder in folders}
+    steps = set(map(checkpoint.step_of, folders))
     if average is None or set(average.steps) != steps or not average.bleu:
         average = make_average(folders, run / checkpoint.AVERAGE, corpus, device)
     mark_standing(run, evaluations)
@@ -137,4 +135,4 @@ def drop_average(run: Path, after: int) -> None:
     """Remove the average of a run if a later step is part of it, for the run will come there again."""
     average = Average.find(run / checkpoint.AVERAGE)
     if average is not None and max(average.steps) > after:
-        shutil.rmtree(average.folder)
+        remove(average.folder)

@@ -19,6 +19,7 @@ from trellex.codes import Code
 from trellex.files import atomic_folder, atomic_writer, check_readable, is_full_disk
 from trellex.heads.spec import CodeSpec, HeadSpec
 from trellex.kinds import CHECKPOINT, CHECKPOINT_FILE, RUN, STEP_FOLDER, check_kind
+from trellex.temporaries import remove
 
 VERSION = 2
 REMEDY = "use another checkpoint, or remove this one to train on from the one before"
@@ -110,6 +111,11 @@ def step_folder(run: Path, step: int) -> Path:
     return run / f"step-{step:09d}"
 
 
+def step_of(folder: Path) -> int:
+    """The inverse of `step_folder`."""
+    return int(folder.name.removeprefix("step-"))
+
+
 def checkpoints(run: Path) -> list[Path]:
     """The checkpoints of a run, oldest first."""
     return sorted(path for path in run.iterdir() if STEP_FOLDER.fullmatch(path.name)) if run.is_dir() else []
@@ -139,11 +145,11 @@ def best_checkpoint(run: Path) -> Path | None:
 
 
 def remove_old(run: Path, keep: int, best: Collection[int] = ()) -> None:
-    """Delete all checkpoints but the newest `keep` and the `best` steps, and what killed processes left of others."""
+    """Delete all checkpoints but the newest `keep` and the `best` steps."""
     kept = {step_folder(run, step) for step in best}
-    for folder in (*checkpoints(run)[:-keep], *run.glob(".step-*")):
+    for folder in checkpoints(run)[:-keep]:
         if folder not in kept:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
 
 
 def model_folder(path: Path) -> Path:

@@ -11,6 +11,7 @@ from typing import Any
 
 from trellex.evaluation.curve import Evaluation, Loss
 from trellex.files import atomic_writer
+from trellex.temporaries import make_folder
 from trellex.training import checkpoint
 
 FILE = "metrics.jsonl"  # in the folder of the run
@@ -21,7 +22,7 @@ def append_metrics(run: Path, step: int, values: Mapping[str, Any]) -> None:
     """Add a line to those of a run."""
     path = run / FILE
     with checkpoint.writing(path):
-        run.mkdir(parents=True, exist_ok=True)
+        make_folder(run)
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, **values}) + "\n")
 

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import astuple
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from trellex.codes import Code
 from trellex.evaluation.curve import Evaluation, averaged_test_bleu, best_evaluation
+from trellex.locks import exclusive
 from trellex.nmt.build import build_model
 from trellex.nmt.model import PADDING, target_pair
+from trellex.temporaries import make_folder, sweep
 from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
 from trellex.text.vocabulary import EOS
@@ -56,10 +60,7 @@ class Trainer:
         if self.settings.threads:
             torch.set_num_threads(self.settings.threads)
         newest = checkpoint.newest_checkpoint(recipe.output)
-        code = None
-        if newest is not None:
-            check_trained_by(recipe, newest)
-            code = checkpoint.load_code(newest, recipe.head, len(self.corpus.target_vocabulary))
+        code = None if newest is None else self._code_of(newest)
         torch.manual_seed(self.settings.seed)
         vocabularies = len(self.corpus.source_vocabulary), self.corpus.target_vocabulary
         self.model = build_model(recipe.model, recipe.head, *vocabularies, code).to(self.processes.device)
@@ -78,7 +79,18 @@ class Trainer:
         return self._interruption.came
 
     def run(self) -> list[Evaluation]:
-        """Train until the steps are done, patience is out or Ctrl-C is pressed; returns all evaluations."""
+        """Train until the steps are done, patience is out or Ctrl-C is pressed; returns all evaluations.
+
+        Raises BlockingIOError if another process trains into the same folder.
+        """
+        if not self.processes.is_first:
+            return self._run()
+        make_folder(self.recipe.output)
+        with exclusive(self.recipe.output):
+            sweep(self.recipe.output)
+            return self._run()
+
+    def _run(self) -> list[Evaluation]:
         self._resume()
         shared = self.processes.share(self.model)
         self.model.train()
@@ -251,10 +263,23 @@ class Trainer:
         best = best_steps(self.evaluations, self.settings.best_to_keep)
         checkpoint.remove_old(run, self.settings.keep_checkpoints, best)
 
+    def _newest(self) -> Path | None:
+        """The newest checkpoint as the first process, which has locked the folder, sees it."""
+        newest = checkpoint.newest_checkpoint(self.recipe.output)
+        (step,) = map(int, self.processes.from_first([-1 if newest is None else checkpoint.step_of(newest)]))
+        return None if step < 0 else checkpoint.step_folder(self.recipe.output, step)
+
+    def _code_of(self, folder: Path) -> Code | None:
+        """That of a checkpoint, which must be one of this training."""
+        check_trained_by(self.recipe, folder)
+        return checkpoint.load_code(folder, self.recipe.head, len(self.corpus.target_vocabulary))
+
     def _resume(self) -> None:
         """Go on from the newest checkpoint, if there is one; metrics after it are dropped."""
-        newest = checkpoint.newest_checkpoint(self.recipe.output)
+        newest = self._newest()
         if newest is not None:
+            if self._code_of(newest) != self.model.head.code:
+                raise ValueError(f"{newest}: was written after this training had begun; give the same command again")
             info = checkpoint.load_info(newest)
             checkpoint.load_state(self.model, checkpoint.load_tensors(newest, "model"), newest)
             moments = checkpoint.load_tensors(newest, "optimizer")

@@ -44,6 +44,10 @@ def full_disk(*arguments, **options):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+def killed(*arguments, **options):
+    raise SystemExit
+
+
 def steps(run):
     return [int(folder.name.removeprefix("step-")) for folder in checkpoints(run)]
 
@@ -199,13 +203,13 @@ class TestRun:
         remove_old(tmp_path / "run", keep, best)
         assert steps(tmp_path / "run") == kept
 
-    def test_what_a_killed_run_left_is_removed(self, save, tmp_path):
-        run, left = tmp_path / "run", tmp_path / "run" / ".step-000000002.0123abcd.new"
-        left.mkdir(parents=True)
-        (left / "model.safetensors").write_text("half")
-        save(1)
-        remove_old(run, 2)
-        assert [path.name for path in run.iterdir()] == ["step-000000001"]
+    def test_a_kill_while_one_is_removed_leaves_no_half_of_it(self, save, tmp_path, monkeypatch):
+        for step in (1, 2, 3):
+            save(step)
+        monkeypatch.setattr("trellex.temporaries.shutil.rmtree", killed)
+        with pytest.raises(SystemExit):
+            remove_old(tmp_path / "run", 1)
+        assert steps(tmp_path / "run") == [2, 3]
 
     def test_model_folder_is_the_best_or_the_newest_or_the_folder_itself(self, save, tmp_path):
         run = tmp_path / "run"

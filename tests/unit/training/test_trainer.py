@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from trellex.locks import exclusive
 from trellex.text import Corpus, prepare
 from trellex.training import checkpoint
 from trellex.training.trainer import Trainer
@@ -268,6 +269,29 @@ class TestResume:
         trainer(recipe(max_steps=9)).run()
         assert [step for step, _ in metrics(settings.output, "loss")] == [4, 8]
 
+    def test_what_killed_processes_left_is_swept(self, recipe, trainer):
+        output = recipe().output
+        trainer(recipe(max_steps=3)).run()
+        left = [f".{name}.0123abcd.new" for name in ("step-000000004", "average", "best.json", "metrics.jsonl")]
+        for name in left[:2]:
+            (output / name).mkdir()
+            (output / name / "model.safetensors").write_text("half")
+        for name in left[2:]:
+            (output / name).write_text("half")
+        (output / ".notes.new").write_text("a user's")
+        trainer(recipe(max_steps=4)).run()
+        assert [path.name for path in output.glob(".*")] == [".notes.new"]
+
+    def test_one_that_was_stopped_before_its_first_step_goes_on(self, recipe, trainer):
+        whole, stopped = recipe(output="whole"), recipe(output="stopped")
+        trainer(whole).run()
+        run = trainer(stopped)
+        run._interruption.came = True
+        run.run()
+        assert steps(stopped.output) == [0]
+        trainer(stopped).run()
+        assert_same_weights(whole.output, stopped.output, 12)
+
     @pytest.mark.parametrize(
         ("changed", "message"),
         [
@@ -305,6 +329,36 @@ class TestResume:
         again.run()
         assert again.step == 6
         assert steps(settings.output) == [4, 6]
+
+
+class TestAlone:
+    def test_a_second_run_in_the_same_folder_is_refused_and_changes_nothing(self, recipe, trainer):
+        settings = recipe(max_steps=3)
+        trainer(settings).run()
+        before = {path: path.read_bytes() for path in settings.output.rglob("*") if path.is_file()}
+        message = f"^{settings.output}: another process works in this folder; wait for it to end, or choose another"
+        with exclusive(settings.output), pytest.raises(BlockingIOError, match=message):
+            trainer(recipe()).run()
+        assert {path: path.read_bytes() for path in settings.output.rglob("*") if path.is_file()} == before
+
+    def test_the_folder_is_held_until_the_end(self, recipe, trainer, monkeypatch):
+        settings, refused = recipe(average=2, max_steps=8), []
+
+        def observed(function):
+            def observe(*arguments, **options):
+                with pytest.raises(BlockingIOError), exclusive(settings.output):
+                    pass
+                refused.append(function.__name__)
+                return function(*arguments, **options)
+
+            return observe
+
+        for name in ("load_tensors", "save_checkpoint", "mark_best"):
+            monkeypatch.setattr(checkpoint, name, observed(getattr(checkpoint, name)))
+        trainer(settings).run()
+        assert refused[-3:] == ["load_tensors", "save_checkpoint", "mark_best"]  # of the average
+        with exclusive(settings.output):
+            pass
 
 
 class TestTrouble:

@@ -1,0 +1,97 @@
+"""Locks: who works on a file or a folder, until that process is gone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # a system that has no such locks: there nothing is held, and nothing is known of others
+    fcntl = None  # type: ignore[assignment]
+
+FILE = "lock"  # in a folder that one process at a time works in
+_held: set[int] = set()  # descriptors
+
+
+class Lock:
+    """A file or a folder that no other process holds.
+
+    Args:
+        descriptor: of the open file, whose end is that of the lock; None where the system keeps no locks
+    """
+
+    def __init__(self, descriptor: int | None) -> None:
+        self.descriptor = descriptor
+        if descriptor is not None:
+            _held.add(descriptor)
+
+    @classmethod
+    def take(cls, path: Path, wait: bool = False) -> Lock | None:
+        """That of a file or a folder which is there; None if another process has it. wait: until it is free"""
+        if fcntl is None:
+            return cls(None)
+        flags = os.O_RDONLY if path.is_dir() else os.O_RDWR  # some file systems lock only what can be written
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BaseException as error:
+            os.close(descriptor)
+            if not isinstance(error, OSError):
+                raise
+            return None if isinstance(error, BlockingIOError) else cls(None)
+        return cls(descriptor)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether others would know of it."""
+        return self.descriptor is not None
+
+    def is_of(self, path: Path) -> bool:
+        """Whether that is still the name of what is held."""
+        with suppress(OSError):
+            return self.descriptor is not None and os.path.samestat(os.lstat(path), os.fstat(self.descriptor))
+        return False
+
+    def release(self) -> None:
+        if self.descriptor in _held:  # else it was closed when this process was forked
+            _held.remove(self.descriptor)
+            os.close(self.descriptor)
+
+
+@contextmanager
+def exclusive(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[Lock]:
+    """Work alone in a folder, which must be there.
+
+    The lock is free again when this process is gone, and those that were started with its descriptor.
+
+    Args:
+        folder: gets a file `lock`, which stays
+        wait: called before waiting for another process; unless given, BlockingIOError is raised at once
+    """
+    path = folder / FILE
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o666))
+    lock = Lock.take(path)
+    while lock is None:
+        if wait is None:
+            raise BlockingIOError(
+                f"{folder}: another process works in this folder; wait for it to end, or choose another output"
+            )
+        wait()
+        lock = Lock.take(path, wait=True)
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+def _let_go() -> None:
+    """In a forked process, which may outlive the one that holds the locks."""
+    while _held:
+        os.close(_held.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)

@@ -50,7 +50,7 @@ def kinds_of(path: AnyPath) -> Iterator[str]:
         yield RUN
     if any(_is_run(child) for child in path.iterdir()):
         yield RUNS
-    if any(b'"trellex-result"' in _start(file) for file in path.glob("*.json")):
+    if any(b'"trellex-result"' in _start(file) for file in filter(Path.is_file, path.glob("*.json"))):
         yield RESULTS
 
 

@@ -209,15 +209,15 @@ class TestTrain:
         assert result.exit_code == 0
         assert result.stderr == ""
         assert str(tmp_path / "other") in result.stdout
-        recipe = checkpoint.load_info(checkpoint.model_folder(tmp_path / "other"))["recipe"]
-        assert (recipe["head"], recipe["training"]["seed"]) == ("softmax", 7)
+        recipe = checkpoint.load_info(checkpoint.model_folder(tmp_path / "other")).recipe
+        assert (recipe.head.type, recipe.training.seed) == ("softmax", 7)
 
     def test_a_head_with_options(self, trellex, trained, tmp_path):
         head = {"type": "binary-ec", "loss": "trellis"}
         options = ("--head", "{type: binary-ec, loss: trellis}", "--output", tmp_path / "run", "--max-steps", 2)
         result = trellex("train", trained.recipe, *options)
         assert result.exit_code == 0
-        assert checkpoint.load_info(checkpoint.model_folder(tmp_path / "run"))["recipe"]["head"] == head
+        assert checkpoint.load_info(checkpoint.model_folder(tmp_path / "run")).recipe.head.model_dump() == head
         told = json.loads(trellex("info", tmp_path / "run", "--json").stdout)
         assert json.loads(told["head"]) == head
         assert told["#out"] == told["B"] > 0
@@ -233,9 +233,9 @@ class TestTrain:
         assert (
             trellex("train", trained.recipe, *(part for change in changes for part in ("--set", change))).exit_code == 0
         )
-        recipe = checkpoint.load_info(checkpoint.model_folder(tmp_path / "x"))["recipe"]
-        assert recipe["head"] == {"type": "hybrid-64-ec", "loss": "trellis"}
-        assert (recipe["training"]["max_steps"], recipe["training"]["learning_rate"]) == (2, 0.5)
+        recipe = checkpoint.load_info(checkpoint.model_folder(tmp_path / "x")).recipe
+        assert recipe.head.model_dump() == {"type": "hybrid-64-ec", "loss": "trellis"}
+        assert (recipe.training.max_steps, recipe.training.learning_rate) == (2, 0.5)
 
     def test_averages_in_the_end(self, trellex, trained, tmp_path):
         options = ("--output", tmp_path / "run", "--set", "training.average=2", "--quiet", "--json")

@@ -81,6 +81,7 @@ def run(model_of, tmp_path_factory):
         words.save(folder.parent / side)
     files = {f"{split}_{side}": "none" for split in ("train", "dev") for side in vocabularies}
     recipe = {"head": loaded.head.model_dump(), "model": loaded.model.network.settings.model_dump()}
+    recipe |= {"data": "data", "output": "run"}
     checkpoint.save_checkpoint(
         checkpoint.step_folder(folder, 7),
         {"model": loaded.model.state_dict()},

@@ -20,7 +20,6 @@ from trellex.text.tokenizers import Detokenizer, build_detokenizer
 from trellex.training import checkpoint
 from trellex.training.display import Display
 from trellex.training.loading import load_checkpoint
-from trellex.training.meter import Totals
 from trellex.training.metrics import Metrics
 from trellex.training.trainer import Trainer
 from trellex.training.validation import GREEDY, translate_split
@@ -89,11 +88,11 @@ def _detokenizer(text: TextSettings) -> tuple[str, Detokenizer]:
 
 def _training(job: Job, metrics: Metrics, corpus: Corpus, device: str) -> Training:
     newest = checkpoint.load_info(checkpoint.checkpoints(job.run)[-1])
-    since_report = Totals(**newest["since_report"])
+    since_report = newest.since_report
     train = corpus.manifest.splits["train"]
     tokens = metrics.tokens + since_report.tokens
     return Training(
-        steps=newest["step"],
+        steps=newest.step,
         epochs=tokens / (train.target.tokens + train.pairs),
         tokens=tokens,
         seconds=metrics.seconds + since_report.seconds,

@@ -40,9 +40,9 @@ class Average:
         """What is in a folder, if that is an average."""
         try:
             info = checkpoint.load_info(folder)
-            return cls(folder, list(info["averaged"]), dict(info["bleu"]))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError):
             return None
+        return None if info.averaged is None else cls(folder, info.averaged, info.bleu)
 
     def is_better(self, evaluations: Sequence[Evaluation]) -> bool:
         """Whether its dev BLEU is higher than any of these."""
@@ -69,18 +69,17 @@ def make_average(folders: Sequence[Path], output: Path, corpus: Corpus | None, d
     check_writable(output.parent)
     folders = sorted(folders, key=lambda folder: folder.name)
     check_one_training(folders)
-    weights = mean_weights(folders)
-    loaded, info = load_checkpoint(folders[-1], device), checkpoint.load_info(folders[-1])
-    checkpoint.load_state(loaded.model, weights, folders[-1])
-    average = Average(
-        output,
-        [checkpoint.load_info(folder)["step"] for folder in folders],
-        {} if corpus is None else corpus_bleu(loaded.model, corpus),
-    )
-    info = {key: info[key] for key in ("step", "evaluations", "recipe", "corpus") if key in info}
-    info |= {"averaged": average.steps, "bleu": average.bleu}
+    infos = [checkpoint.load_info(folder) for folder in folders]
+    for folder, info in zip(folders, infos, strict=True):
+        checkpoint.verify(folder, info, checkpoint.OF_THE_MODEL)
+    loaded, weights = load_checkpoint(folders[-1], device, verify=False), mean_weights(folders)
+    loaded.model.load_state_dict(weights)
+    bleu = {} if corpus is None else corpus_bleu(loaded.model, corpus)
+    average = Average(output, [info.step for info in infos], bleu)
+    facts = infos[-1].model_dump(mode="json", include={"step", "evaluations", "recipe", "corpus"})
+    facts |= {"averaged": average.steps, "bleu": average.bleu}
     copies = {name: folders[-1] / name for name in checkpoint.VOCABULARIES}
-    checkpoint.save_checkpoint(output, {"model": weights}, copies, info, loaded.model.head.code, replace=True)
+    checkpoint.save_checkpoint(output, {"model": weights}, copies, facts, loaded.model.head.code, replace=True)
     return average
 
 

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from trellex import codes
+from trellex.checksums import check_sums, sha256
 from trellex.codes import Code
 from trellex.files import atomic_folder, atomic_writer, check_readable, is_full_disk
 from trellex.heads.spec import CodeSpec, HeadSpec
 from trellex.kinds import CHECKPOINT, CHECKPOINT_FILE, RUN, STEP_FOLDER, check_kind
 from trellex.temporaries import remove
+from trellex.training.info import VERSION, Info, Mark, Version
 
-VERSION = 2
 REMEDY = "use another checkpoint, or remove this one to train on from the one before"
+WHAT = "the description of a checkpoint"
 CODE = "code.json"
 VOCABULARIES = ("vocab.source.txt", "vocab.target.txt")
+MODEL, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
+OF_THE_MODEL = (MODEL, CODE, *VOCABULARIES)  # what translating needs
+FILES = (*OF_THE_MODEL, OPTIMIZER)
+BEST = "best.json"  # in the folder of a run
 AVERAGE = "average"  # beside the checkpoints of a run, the mean of some of them
 
 
@@ -47,7 +53,7 @@ def save_checkpoint(
     code: Code | None = None,
     replace: bool = False,
 ) -> None:
-    """Write named files of tensors, copies of files, `info` and a code into `folder`.
+    """Write named files of tensors, copies of files, `info`, which must be that of `Info`, and a code into `folder`.
 
     replace: even if it is there already
     """
@@ -61,38 +67,87 @@ def save_checkpoint(
             shutil.copyfile(original, new / name)
         if code is not None:
             code.save(new / CODE)
-        (new / CHECKPOINT_FILE).write_text(json.dumps({"version": VERSION, **info}, indent=1), encoding="utf-8")
+        data = {"version": VERSION, **info, "files": {path.name: sha256(path) for path in sorted(new.iterdir())}}
+        Info.checked(data, folder / CHECKPOINT_FILE)
+        (new / CHECKPOINT_FILE).write_text(json.dumps(data, indent=1), encoding="utf-8")
 
 
-def load_info(folder: Path) -> dict[str, Any]:
-    """The JSON part of a checkpoint."""
+def load_info(folder: Path) -> Info:
+    """What a checkpoint tells of itself. Raises ValueError or OSError unless all that it must have is there."""
     path = folder / CHECKPOINT_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{folder}: no {CHECKPOINT_FILE} here; give a checkpoint's folder or that of its run")
     for file in filter(Path.is_file, sorted(folder.iterdir())):
         check_readable(file)
-    try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-        version = info["version"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: damaged or cut short; {REMEDY}") from error
+    for name in FILES:
+        check_no_other(folder / name, REMEDY)
+    for name in (MODEL, *VOCABULARIES):
+        if not (folder / name).is_file():
+            raise FileNotFoundError(f"{folder / name}: missing; {REMEDY}")
+    version = Version.load_json(path, WHAT, REMEDY).version
     if version != VERSION:
         raise ValueError(
             f"{path}: written by another version (format {version}, this one reads {VERSION}); "
             "use that version, or train anew"
         )
+    info = Info.load_json(path, WHAT, REMEDY)
+    if STEP_FOLDER.fullmatch(folder.resolve().name) and step_of(folder.resolve()) != info.step:
+        raise ValueError(f"{path}: is of step {info.step}, not of that in the folder's name; {REMEDY}")
     return info
 
 
-def load_tensors(folder: Path, name: str, device: str = "cpu") -> dict[str, Tensor]:
-    """One file of tensors of a checkpoint."""
+def check_no_other(path: Path, remedy: str) -> None:
+    """Raises ValueError if there is a folder, a pipe or a device in place of a file."""
+    if os.path.lexists(path) and not path.is_file():
+        raise ValueError(f"{path}: is not a file; {remedy}")
+
+
+def verify(folder: Path, info: Info, names: Collection[str] = FILES) -> None:
+    """Compare files of a checkpoint, those that it has of `names`, with their checksums; older ones have none.
+
+    Raises ValueError that names the first that differs.
+    """
+    if info.files is None:
+        return
+    for name in names:
+        if name not in info.files and (folder / name).exists():
+            raise ValueError(f"{folder / CHECKPOINT_FILE}: has no checksum of {name}; {REMEDY}")
+    check_sums(folder, {name: info.files[name] for name in names if name in info.files}, REMEDY)
+
+
+def load_tensors(folder: Path, name: str, like: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+    """One file of tensors of a checkpoint, all finite.
+
+    like: what must be there and nothing else, by name, with its shape and type; no memory is taken for others
+    """
     path = folder / f"{name}.safetensors"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: missing, or not a file; {REMEDY}")
     try:
-        return load_file(path, device=device)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: missing; {REMEDY}") from None
-    except SafetensorError as error:
+        with safe_open(path, "pt") as file:
+            found = list(file.keys())
+            if like is not None:
+                shapes = {key: tuple(file.get_slice(key).get_shape()) for key in found}
+                _check_like(path, shapes, {key: tuple(value.shape) for key, value in like.items()})
+            tensors = {key: file.get_tensor(key) for key in found}
+    except (SafetensorError, OSError, RuntimeError, OverflowError) as error:
         raise ValueError(f"{path}: damaged or cut short ({error}); {REMEDY}") from error
+    if like is not None:
+        kinds = ({key: value.dtype for key, value in each.items()} for each in (tensors, like))
+        _check_like(path, *kinds)
+    for key, value in tensors.items():
+        if not bool(value.isfinite().all()):
+            raise ValueError(f"{path}: {key} is not finite: damaged, or training diverged; {REMEDY}")
+    return tensors
+
+
+def _check_like(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Raises ValueError that names the first tensor whose shape, or type, is not the expected one."""
+    for key in sorted(found.keys() | expected.keys()):
+        if found.get(key) != expected.get(key):
+            told = (str(each[key]) if key in each else "nothing" for each in (found, expected))
+            problem = "{}: found {}, expected {}".format(key, *told)
+            raise ValueError(f"{path}: does not fit the model ({problem}); {REMEDY}")
 
 
 def load_code(folder: Path, spec: HeadSpec, vocab_size: int) -> Code | None:
@@ -128,20 +183,23 @@ def newest_checkpoint(run: Path) -> Path | None:
 
 def mark_best(run: Path, step: int, average: bool = False) -> None:
     """Remember the checkpoint of this step as the best of the run, or that its average is better still."""
-    path = run / "best.json"
+    path = run / BEST
+    check_no_other(path, "move that elsewhere")
     with writing(path), atomic_writer(path) as file:
         json.dump({"step": step, "average": True} if average else {"step": step}, file)
 
 
 def best_checkpoint(run: Path) -> Path | None:
     """The checkpoint, or the average, that was marked as the best, if it is there."""
-    try:
-        mark = json.loads((run / "best.json").read_text(encoding="utf-8"))
-        folders = [run / AVERAGE] if mark.get("average") else []
-        folders.append(step_folder(run, int(mark["step"])))
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, AttributeError):
+    path = run / BEST
+    if not path.is_file():
         return None
-    return next((folder for folder in folders if folder.is_dir()), None)
+    try:
+        mark = Mark.load_json(path, "the mark of a checkpoint", "train on")
+    except ValueError:
+        return None
+    folders = [run / AVERAGE] if mark.average else []
+    return next((folder for folder in (*folders, step_folder(run, mark.step)) if folder.is_dir()), None)
 
 
 def remove_old(run: Path, keep: int, best: Collection[int] = ()) -> None:
@@ -161,11 +219,3 @@ def model_folder(path: Path) -> Path:
     if folder is None:
         raise FileNotFoundError(f"{path}: no checkpoint here; train first, or give the folder of a run")
     return folder
-
-
-def load_state(module: torch.nn.Module, tensors: Mapping[str, Tensor], folder: Path) -> None:
-    """Put tensors into a module; a mismatch names the folder."""
-    try:
-        module.load_state_dict(dict(tensors))
-    except RuntimeError as error:
-        raise ValueError(f"{folder}: the weights do not fit the model it describes: {error}") from error

@@ -9,18 +9,47 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from trellex.evaluation.curve import Evaluation, Loss
 from trellex.files import atomic_writer
+from trellex.records import Record
 from trellex.temporaries import make_folder
 from trellex.training import checkpoint
+from trellex.training.info import Count, Real, Signed, Step
 
 FILE = "metrics.jsonl"  # in the folder of the run
 WARM_UP = 3  # reports whose speed does not count
 
 
+class _Report(Record, extra="ignore"):
+    """A line every so many batches."""
+
+    step: Step
+    loss: Signed
+    learning_rate: Real = 0.0
+    tokens: Count
+    seconds: Real
+    tokens_per_second: Real
+    peak_memory: Count | None
+
+
+class _Evaluation(Record, extra="ignore"):
+    """A line of an evaluation."""
+
+    step: Step
+    dev_bleu: Real
+    test_bleu: Real | None
+    averaged_test_bleu: Real | None = None
+
+
+_LINE: TypeAdapter[_Report | _Evaluation] = TypeAdapter(_Report | _Evaluation)
+
+
 def append_metrics(run: Path, step: int, values: Mapping[str, Any]) -> None:
     """Add a line to those of a run."""
     path = run / FILE
+    checkpoint.check_no_other(path, "move that elsewhere")
     with checkpoint.writing(path):
         make_folder(run)
         with path.open("a", encoding="utf-8") as file:
@@ -28,19 +57,22 @@ def append_metrics(run: Path, step: int, values: Mapping[str, Any]) -> None:
 
 
 def drop_metrics(run: Path, after: int) -> None:
-    """Remove the lines after a step, and those that a crash has cut short."""
+    """Remove the lines after a step, those that a crash has cut short, and what is none of ours."""
     path = run / FILE
+    checkpoint.check_no_other(path, "move that elsewhere")
     if path.is_file():
+        lines = _lines(run)
         with checkpoint.writing(path), atomic_writer(path) as file:
-            file.writelines(json.dumps(line) + "\n" for line in _lines(run) if line["step"] <= after)
+            file.writelines(json.dumps(line) + "\n" for line in lines if line["step"] <= after)
 
 
 def _lines(run: Path) -> list[dict[str, Any]]:
     """All whole lines, none if there is no file. The last of a run that is going on may be half written."""
     path, found = run / FILE, []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
+    for text in path.read_bytes().split(b"\n") if path.is_file() else []:
         with suppress(ValueError):
-            found.append(json.loads(line))
+            _LINE.validate_json(text)  # so that it is not too deep for `json`, either
+            found.append(json.loads(text))
     return found
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from trellex.kinds import CHECKPOINT_FILE
 from trellex.text.corpus import Corpus
 from trellex.training import checkpoint
 from trellex.training.recipe import Recipe
@@ -14,7 +13,7 @@ from trellex.training.recipe import Recipe
 
 def recipe_of(folder: Path) -> Recipe:
     """The recipe that a checkpoint was trained by."""
-    return Recipe.checked(checkpoint.load_info(folder).get("recipe"), folder / CHECKPOINT_FILE)
+    return checkpoint.load_info(folder).recipe
 
 
 def corpus_of(folder: Path) -> Corpus:

@@ -18,7 +18,7 @@ def evaluations_of(run: Path) -> list[Evaluation]:
     newest = checkpoint.newest_checkpoint(run)
     if newest is None:
         raise FileNotFoundError(f"{run}: no checkpoint here; give the folder of a run")
-    return [Evaluation(*evaluation) for evaluation in checkpoint.load_info(newest).get("evaluations", ())]
+    return checkpoint.load_info(newest).curve()
 
 
 def best_steps(evaluations: Sequence[Evaluation], count: int) -> list[int]:

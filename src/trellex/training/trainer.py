@@ -30,6 +30,7 @@ from trellex.training.display import Display
 from trellex.training.interruption import Interruption
 from trellex.training.meter import Meter, Totals
 from trellex.training.metrics import append_metrics, drop_metrics
+from trellex.training.moments import load_moments, moments_of
 from trellex.training.origin import check_trained_by
 from trellex.training.processes import Processes, choose_device
 from trellex.training.ranking import best_steps
@@ -240,12 +241,8 @@ class Trainer:
             return
         if not all(bool(parameter.isfinite().all()) for parameter in self.model.parameters()):
             raise self._diverged("a weight is no longer a finite number")
-        names = {id(parameter): name for name, parameter in self.model.named_parameters()}
-        moments = {
-            f"{names[id(parameter)]}.{key}": value
-            for parameter, state in self.optimizer.state.items()
-            for key, value in state.items()
-        }
+        if not math.isfinite(totals.loss):
+            raise self._diverged(f"the loss became {totals.loss}")
         info = {
             "step": self.step,
             "evaluations": [astuple(evaluation) for evaluation in self.evaluations],
@@ -255,7 +252,7 @@ class Trainer:
         }
         run = self.recipe.output
         copies = {name: self.recipe.data / name for name in checkpoint.VOCABULARIES}
-        tensors = {"model": self.model.state_dict(), "optimizer": moments}
+        tensors = {"model": self.model.state_dict(), "optimizer": moments_of(self.optimizer, self.model)}
         folder = checkpoint.step_folder(run, self.step)
         self.board.flush()
         checkpoint.save_checkpoint(folder, tensors, copies, info, self.model.head.code)
@@ -281,18 +278,12 @@ class Trainer:
             if self._code_of(newest) != self.model.head.code:
                 raise ValueError(f"{newest}: was written after this training had begun; give the same command again")
             info = checkpoint.load_info(newest)
-            checkpoint.load_state(self.model, checkpoint.load_tensors(newest, "model"), newest)
-            moments = checkpoint.load_tensors(newest, "optimizer")
-            for name, parameter in self.model.named_parameters():
-                found = {
-                    key: moments[f"{name}.{key}"]
-                    for key in ("step", "exp_avg", "exp_avg_sq")
-                    if f"{name}.{key}" in moments
-                }
-                self.optimizer.state[parameter] = {key: value.to(parameter.device) for key, value in found.items()}
-            self.step = info["step"]
-            self.meter.restart(Totals(**info.get("since_report", {})))
-            self.evaluations = [Evaluation(*evaluation) for evaluation in info["evaluations"]]
+            checkpoint.verify(newest, info)
+            self.model.load_state_dict(checkpoint.load_tensors(newest, "model", self.model.state_dict()))
+            load_moments(self.optimizer, self.model, newest, info.step)
+            self.step = info.step
+            self.meter.restart(Totals(**info.since_report.model_dump()))
+            self.evaluations = info.curve()
         if not self.processes.is_first:
             return
         drop_metrics(self.recipe.output, after=self.step)

@@ -53,7 +53,7 @@ class TestRun:
         trainer = Trainer(status.job.recipe, Display("", quiet=True))
         assert [evaluation.step for evaluation in trainer.run()] == [2, 4]
         newest = checkpoint.load_info(checkpoint.checkpoints(before.run)[-1])
-        assert newest["recipe"]["training"]["learning_rate"] == 1e-4
+        assert newest.recipe.training.learning_rate == 1e-4
 
 
 class TestJob:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +16,6 @@ from trellex.training.checkpoint import (
     checkpoints,
     load_code,
     load_info,
-    load_state,
     load_tensors,
     mark_best,
     model_folder,
@@ -24,6 +24,12 @@ from trellex.training.checkpoint import (
     step_folder,
 )
 
+INFO = {
+    "step": 1,
+    "recipe": {"data": "data", "output": "run", "head": "softmax", "model": {}},
+    "corpus": {"source_language": "en", "target_language": "ja"}
+    | {f"{split}_{side}": "file" for split in ("train", "dev") for side in ("source", "target")},
+}
 TENSORS = {"model": {"weight": torch.arange(6.0).reshape(2, 3)}, "optimizer": {}}
 
 
@@ -32,9 +38,10 @@ def save(tmp_path):
     """Saves a checkpoint of a step; returns its folder."""
     (tmp_path / "words.txt").write_text("word\n")
 
-    def save(step, run="run"):
-        folder = step_folder(tmp_path / run, step)
-        save_checkpoint(folder, TENSORS, {"vocab.txt": tmp_path / "words.txt"}, {"step": step})
+    def save(step, code=None):
+        folder = step_folder(tmp_path / "run", step)
+        words = dict.fromkeys(checkpoint.VOCABULARIES, tmp_path / "words.txt")
+        save_checkpoint(folder, TENSORS, words, INFO | {"step": step}, code)
         return folder
 
     return save
@@ -56,14 +63,16 @@ class TestSave:
     def test_round_trip(self, save):
         folder = save(7)
         assert folder.name == "step-000000007"
-        assert load_info(folder) == {"version": checkpoint.VERSION, "step": 7}
+        info = load_info(folder)
+        assert (info.version, info.step, info.recipe.data) == (2, 7, Path("data"))
+        checkpoint.verify(folder, info)
         assert torch.equal(load_tensors(folder, "model")["weight"], TENSORS["model"]["weight"])
         assert load_tensors(folder, "optimizer") == {}
-        assert (folder / "vocab.txt").read_text() == "word\n"
+        assert (folder / "vocab.source.txt").read_text() == "word\n"
 
     def test_views_and_transposes_are_saved_as_they_look(self, tmp_path):
         weight = torch.arange(6.0).reshape(2, 3)
-        save_checkpoint(tmp_path / "x", {"model": {"view": weight.T, "row": weight[1].clone()}}, {}, {})
+        save_checkpoint(tmp_path / "x", {"model": {"view": weight.T, "row": weight[1].clone()}}, {}, INFO)
         tensors = load_tensors(tmp_path / "x", "model")
         assert torch.equal(tensors["view"], weight.T)
         assert torch.equal(tensors["row"], weight[1])
@@ -71,9 +80,9 @@ class TestSave:
     def test_what_is_there_stays(self, save, tmp_path):
         folder = save(7)
         before = (folder / "model.safetensors").read_bytes()
-        save_checkpoint(folder, {"model": {"weight": torch.zeros(1)}}, {}, {"step": 8})
+        save_checkpoint(folder, {"model": {"weight": torch.zeros(1)}}, {}, INFO | {"step": 8})
         assert (folder / "model.safetensors").read_bytes() == before
-        assert load_info(folder)["step"] == 7
+        assert load_info(folder).step == 7
 
     @pytest.mark.parametrize(
         "place",
@@ -91,7 +100,7 @@ class TestSave:
         assert [path.name for path in (tmp_path / "run").iterdir()] == ["step-000000001"]
         assert {path.name: path.read_bytes() for path in first.iterdir()} == before
         monkeypatch.undo()
-        assert load_info(save(2))["step"] == 2
+        assert load_info(save(2)).step == 2
 
     def test_interruption_leaves_no_trace(self, save, tmp_path, monkeypatch):
         def interrupt(*arguments):
@@ -107,13 +116,8 @@ class TestCode:
     """The code of a model is a part of it, like its weights."""
 
     @pytest.fixture
-    def save_code(self, tmp_path):
-        def save_code(code):
-            folder = step_folder(tmp_path / "run", 1)
-            save_checkpoint(folder, TENSORS, {}, {"step": 1}, code)
-            return folder
-
-        return save_code
+    def save_code(self, save):
+        return lambda code: save(1, code)
 
     @pytest.mark.parametrize("code", [FrequencyCode(9), RandomCode(9, 3), HuffmanCode([5, 3, 1])], ids=repr)
     def test_round_trip(self, save_code, code):
@@ -161,7 +165,9 @@ class TestLoad:
     def test_json_cut_short(self, save, text):
         folder = save(1)
         (folder / "checkpoint.json").write_bytes(text.encode("utf-8", "surrogatepass"))
-        with pytest.raises(ValueError, match=r"checkpoint.json: damaged or cut short; use another"):
+        with pytest.raises(
+            ValueError, match=r"checkpoint.json: not the description of a checkpoint \(.*\); use another"
+        ):
             load_info(folder)
 
     @pytest.mark.parametrize("kept", [0, 1, 7, 8, 20, -1])
@@ -174,14 +180,23 @@ class TestLoad:
 
     def test_missing(self, save, tmp_path):
         folder = save(1)
-        with pytest.raises(FileNotFoundError, match=r"other.safetensors: missing; use another"):
+        with pytest.raises(FileNotFoundError, match=r"other.safetensors: missing, or not a file; use another"):
             load_tensors(folder, "other")
         with pytest.raises(FileNotFoundError, match=r"no checkpoint.json here"):
             load_info(tmp_path)
 
-    def test_weights_of_another_shape(self, tmp_path):
-        with pytest.raises(ValueError, match=r"here: the weights do not fit the model"):
-            load_state(torch.nn.Linear(3, 2), {"weight": torch.zeros(2, 2), "bias": torch.zeros(2)}, "here")
+    @pytest.mark.parametrize(
+        ("like", "problem"),
+        [
+            ({"weight": torch.zeros(3, 2)}, r"weight: found \(2, 3\), expected \(3, 2\)"),
+            ({"weight": torch.zeros(2, 3).double()}, "weight: found torch.float32, expected torch.float64"),
+            ({}, r"weight: found \(2, 3\), expected nothing"),
+            ({"weight": torch.zeros(2, 3), "bias": torch.zeros(2)}, r"bias: found nothing, expected \(2,\)"),
+        ],
+    )
+    def test_other_tensors_than_expected(self, save, like, problem):
+        with pytest.raises(ValueError, match=rf"model.safetensors: does not fit the model \({problem}\); use another"):
+            load_tensors(save(1), "model", like)
 
 
 class TestRun:

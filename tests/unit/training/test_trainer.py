@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from trellex.checksums import sha256
 from trellex.locks import exclusive
 from trellex.text import Corpus, prepare
 from trellex.training import checkpoint
@@ -181,8 +182,9 @@ class TestKeeping:
         run.run()
         folder = checkpoint.model_folder(settings.output)
         info = checkpoint.load_info(folder)
-        assert (info["step"], info["recipe"]) == (4, settings.model_dump(mode="json"))
-        assert info["evaluations"] == [[each.step, each.dev, each.test] for each in run.evaluations]
+        assert (info.step, info.recipe, info.corpus) == (4, settings, Corpus.open(data).manifest.settings)
+        assert info.curve() == run.evaluations
+        assert info.files == {path.name: sha256(path) for path in folder.iterdir() if path.name != "checkpoint.json"}
         for side in ("source", "target"):
             assert (folder / f"vocab.{side}.txt").read_bytes() == (data / f"vocab.{side}.txt").read_bytes()
 
@@ -320,7 +322,7 @@ class TestResume:
         trainer(settings).run()
         path = checkpoint.step_folder(settings.output, 6) / name
         path.write_bytes(path.read_bytes()[:-5])
-        with pytest.raises(ValueError, match=rf"step-000000006/{name}: damaged or cut short.* remove this one"):
+        with pytest.raises(ValueError, match=rf"step-000000006/{name}: (damaged|not the desc).* remove this one"):
             trainer(settings).run()
         for file in path.parent.iterdir():
             file.unlink()

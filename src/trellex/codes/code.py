@@ -101,7 +101,7 @@ def load_code(path: str | os.PathLike[str]) -> Code:
     """Read a code that `Code.save` wrote. Raises ValueError that names the file if there is none."""
     try:
         return code_from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         problem = error.strerror if isinstance(error, OSError) else error
         raise ValueError(f"{os.fspath(path)}: not a saved code: {problem}") from error
 

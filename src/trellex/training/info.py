@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -50,9 +49,6 @@ class Info(Record, frozen=True):
             raise ValueError(f"evaluations: not in the order of steps up to {self.step}")
         for name in {"head", "model"} - self.recipe.model_fields_set:
             raise ValueError(f"recipe.{name}: missing")  # which has a default only where a training begins
-        for name in self.files or ():
-            if Path(name).name != name:
-                raise ValueError(f"files: {name!r} is not a plain file name")
         return self
 
     def curve(self) -> list[Evaluation]:

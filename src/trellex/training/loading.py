@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from trellex.kinds import CHECKPOINT_FILE
 from trellex.loaded import LoadedModel
 from trellex.nmt.build import build_model
 from trellex.nmt.model import TranslationModel
@@ -35,8 +36,14 @@ def load_checkpoint(
         raise ValueError(f"{folder}: damaged ({error}); {checkpoint.REMEDY}") from error
     spec = info.recipe.head if decoding is None else info.recipe.head.with_options(decoding=decoding)
     parts = info.recipe.model, spec, len(source), target, checkpoint.load_code(folder, spec, len(target))
-    with torch.device("meta"):  # which takes no memory
-        expected = build_model(*parts).state_dict()
+    try:
+        with torch.device("meta"):  # which takes no memory
+            expected = build_model(*parts).state_dict()
+    except (ValueError, TypeError, RuntimeError, OverflowError) as error:
+        problem = str(error).partition("\n")[0]
+        raise ValueError(
+            f"{folder / CHECKPOINT_FILE}: no model can be built like this ({problem}); {checkpoint.REMEDY}"
+        ) from error
     weights = checkpoint.load_tensors(folder, "model", expected)
     model = build_model(*parts)
     model.load_state_dict(weights)

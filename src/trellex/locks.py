@@ -29,14 +29,20 @@ class Lock:
             _held.add(descriptor)
 
     @classmethod
-    def take(cls, path: Path, wait: bool = False) -> Lock | None:
-        """That of a file or a folder which is there; None if another process has it. wait: until it is free"""
+    def take(cls, path: Path, wait: bool = False, shared: bool = False) -> Lock | None:
+        """That of a file or a folder which is there; None if another process has it.
+
+        Args:
+            path: the file or the folder
+            wait: until it is free
+            shared: with others who share it
+        """
         if fcntl is None:
             return cls(None)
         flags = os.O_RDONLY if path.is_dir() else os.O_RDWR  # some file systems lock only what can be written
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
         except BaseException as error:
             os.close(descriptor)
             if not isinstance(error, OSError):
@@ -76,15 +82,28 @@ def exclusive(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[
     lock = Lock.take(path)
     while lock is None:
         if wait is None:
-            raise BlockingIOError(
-                f"{folder}: another process works in this folder; wait for it to end, or choose another output"
-            )
+            raise _in_use(folder)
         wait()
         lock = Lock.take(path, wait=True)
     try:
         yield lock
     finally:
         lock.release()
+
+
+def check_free(folder: Path) -> None:
+    """Raises BlockingIOError if another process works alone in a folder; for those who will lock it later."""
+    if (folder / FILE).is_file() and os.access(folder / FILE, os.W_OK):
+        lock = Lock.take(folder / FILE, shared=True)  # others may look at the same time
+        if lock is None:
+            raise _in_use(folder)
+        lock.release()
+
+
+def _in_use(folder: Path) -> BlockingIOError:
+    return BlockingIOError(
+        f"{folder}: another process works in this folder; wait for it to end, or choose another output"
+    )
 
 
 def _let_go() -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from trellex.locks import exclusive
+
 THREADS_OF_THE_GROUP = """
 import sys
 from pathlib import Path
@@ -81,6 +83,17 @@ def test_an_error_ends_all_processes(torchrun, write_recipe, tmp_path):
     result = torchrun(write_recipe(tmp_path / "run", head="hybrid-5000"))
     assert result.exit_code != 0
     assert "N = 5000 does not fit" in result.stderr
+
+
+def test_a_folder_that_is_trained_into_is_refused(torchrun, write_recipe, tmp_path):
+    run = tmp_path / "run"
+    recipe = write_recipe(run)
+    run.mkdir()
+    with exclusive(run):
+        result = torchrun(recipe)
+    assert result.exit_code != 0
+    assert f"{run}: another process works in this folder; wait for it to end" in result.stderr
+    assert [path.name for path in run.iterdir()] == ["lock"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")

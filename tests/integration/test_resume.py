@@ -89,7 +89,29 @@ def test_sigkill_at_20_random_moments(start, write_recipe, tmp_path):
     assert last.exitcode == 0
     train(write_recipe(whole, head="softmax", dropout=0.3, **settings), end)
     assert_same_end(killed, whole)
-    assert not list(killed.glob(".step-*"))
+    assert not list(killed.glob(".*"))
+
+
+def test_a_second_training_is_refused_and_the_first_ends_as_if_alone(start, trellex, write_recipe, tmp_path):
+    run, whole = tmp_path / "run", tmp_path / "whole"
+    recipe = write_recipe(run, head="softmax", average=2, keep_best=2, validate_every=3)
+    first = start(recipe, 1_000_000)
+    try:
+        wait_until(lambda: newest_step(run) > 6)
+        for command in (("train", recipe), ("average", run), ("average", run, "--output", run / "average")):
+            result = trellex(*command)
+            assert (result.exit_code, result.stdout) == (1, "")
+            assert f"{run}: another process works in this folder; wait for it to end, or choose" in result.stderr
+    finally:
+        first.kill()
+        first.join()
+    end = newest_step(run) + 5
+    assert trellex("train", recipe, "--max-steps", end).exit_code == 0
+    assert trellex("average", run, "--best", 2).exit_code == 0
+    assert trellex("train", recipe, "--output", whole, "--max-steps", end).exit_code == 0
+    assert_same_end(run, whole)
+    mine, theirs = (load_file(folder / "average" / "model.safetensors") for folder in (run, whole))
+    assert all(torch.equal(mine[key], theirs[key]) for key in mine)
 
 
 @pytest.mark.parametrize("batch", [{}, {"batch_sentences": None, "batch_tokens": 200}])

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from trellex import locks
-from trellex.locks import Lock, exclusive
+from trellex.locks import Lock, check_free, exclusive
 
 HOLD = """
 import os, sys, time
@@ -41,6 +41,20 @@ def test_in_use_is_an_error_at_once_that_names_the_folder(holder, tmp_path):
     message = f"^{tmp_path}: another process works in this folder; wait for it to end, or choose another output$"
     with pytest.raises(BlockingIOError, match=message), exclusive(tmp_path):
         raise AssertionError
+    with pytest.raises(BlockingIOError, match=message):
+        check_free(tmp_path)
+
+
+def test_a_folder_that_is_free_stays_as_it_is(tmp_path):
+    check_free(tmp_path)
+    check_free(tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []
+    with exclusive(tmp_path):
+        pass
+    check_free(tmp_path)
+    looking = Lock.take(tmp_path / "lock", shared=True)
+    check_free(tmp_path)
+    looking.release()
 
 
 def test_who_waits_is_told_and_has_it_after_a_kill_though_a_child_is_left(holder, tmp_path):

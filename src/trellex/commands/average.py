@@ -38,10 +38,9 @@ def average(
 
         if best is not None and last is not None:
             raise ValueError("best, last: give one of --best and --last")
-        evaluations_of(run)  # raises unless it is a run
         place = output or run / checkpoint.AVERAGE
         is_of_the_run = place.resolve() == (run / checkpoint.AVERAGE).resolve()
-        with exclusive(run) if is_of_the_run else nullcontext():
+        with exclusive(run) if is_of_the_run and checkpoint.checkpoints(run) else nullcontext():
             evaluations = evaluations_of(run)
             folders = choose(run, evaluations, best, last)
             try:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from trellex.codes import Code
 from trellex.evaluation.curve import Evaluation, averaged_test_bleu, best_evaluation
-from trellex.locks import exclusive
+from trellex.locks import check_free, exclusive
 from trellex.nmt.build import build_model
 from trellex.nmt.model import PADDING, target_pair
 from trellex.temporaries import make_folder, sweep
@@ -55,6 +55,7 @@ class Trainer:
 
     def __init__(self, recipe: Recipe, display: Display) -> None:
         self.recipe, self.settings, self.display = recipe, recipe.training, display
+        check_free(recipe.output)
         self.board = Board(recipe.output, self.settings.tensorboard)
         self.corpus = Corpus.open(recipe.data)
         self.processes = Processes.join(training_device(self.settings))

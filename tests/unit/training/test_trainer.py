@@ -339,8 +339,11 @@ class TestAlone:
         trainer(settings).run()
         before = {path: path.read_bytes() for path in settings.output.rglob("*") if path.is_file()}
         message = f"^{settings.output}: another process works in this folder; wait for it to end, or choose another"
-        with exclusive(settings.output), pytest.raises(BlockingIOError, match=message):
-            trainer(recipe()).run()
+        early = trainer(recipe())
+        with exclusive(settings.output):
+            for start in (early.run, lambda: trainer(recipe())):
+                with pytest.raises(BlockingIOError, match=message):
+                    start()
         assert {path: path.read_bytes() for path in settings.output.rglob("*") if path.is_file()} == before
 
     def test_the_folder_is_held_until_the_end(self, recipe, trainer, monkeypatch):

@@ -53,7 +53,11 @@ def _held(path: Path, make: Callable[[Path], None]) -> tuple[Path, Lock]:
 def sweep(folder: Path, name: str | None = None) -> None:
     """Remove what processes that are gone have left in a folder: of one name, or of all."""
     start = "." if name is None else f".{name}."
-    for each in os.listdir(folder) if folder.is_dir() else ():
+    try:
+        names = os.listdir(folder)
+    except OSError:  # there is no such folder, or this user may write there, but not look
+        return
+    for each in names:
         found = _HIDDEN.fullmatch(each) if each.startswith(start) else None
         if found is not None and name in (None, found["name"]):
             with suppress(OSError):  # another process sweeps it, or it is another user's

@@ -130,14 +130,14 @@ def load_tensors(folder: Path, name: str, like: Mapping[str, Tensor] | None = No
                 shapes = {key: tuple(file.get_slice(key).get_shape()) for key in found}
                 _check_like(path, shapes, {key: tuple(value.shape) for key, value in like.items()})
             tensors = {key: file.get_tensor(key) for key in found}
+            lost = [key for key, value in tensors.items() if not bool(value.isfinite().all())]
     except (SafetensorError, OSError, RuntimeError, OverflowError) as error:
         raise ValueError(f"{path}: damaged or cut short ({error}); {REMEDY}") from error
     if like is not None:
         kinds = ({key: value.dtype for key, value in each.items()} for each in (tensors, like))
         _check_like(path, *kinds)
-    for key, value in tensors.items():
-        if not bool(value.isfinite().all()):
-            raise ValueError(f"{path}: {key} is not finite: damaged, or training diverged; {REMEDY}")
+    if lost:
+        raise ValueError(f"{path}: {lost[0]} is not finite: damaged, or training diverged; {REMEDY}")
     return tensors
 
 

@@ -25,7 +25,9 @@ class TrainingSettings(Record):
     seed: int = Field(1, ge=0, description="everything random follows from this number")
     batch_sentences: int | None = Field(64, ge=1, description="sentences in a batch; or null and batch_tokens")
     batch_tokens: int | None = Field(None, ge=1, description="padded tokens a side in a batch, instead of sentences")
-    learning_rate: float = Field(0.001, gt=0, description="Adam's α; β1 = 0.9, β2 = 0.999, ε = 1e-8")
+    learning_rate: float = Field(
+        0.001, gt=0, allow_inf_nan=False, description="Adam's α; β1 = 0.9, β2 = 0.999, ε = 1e-8"
+    )
     warmup_steps: int = Field(0, ge=0, description="steps over which the learning rate rises from 0")
     schedule: Literal["halving", "inverse_sqrt", "plateau"] = Field(
         "halving", description="of the learning rate after warmup: halving, inverse_sqrt or plateau"

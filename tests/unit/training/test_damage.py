@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from trellex.training import checkpoint
-from trellex.training.average import Average
+from trellex.training.average import Average, make_average
 from trellex.training.display import Display
 from trellex.training.loading import load_checkpoint
 from trellex.training.metrics import Metrics
@@ -191,6 +191,15 @@ class TestChecksums:
         assert same(load_checkpoint(copied.folder).model.state_dict(), original.four)
         with pytest.raises(ValueError, match=f"{path}: damaged, its checksum differs"):
             original.train(copied.run, 6)
+
+    def test_no_average_is_made_of_what_changed(self, copied):
+        path = copied.folder / "model.safetensors"
+        content = bytearray(path.read_bytes())
+        content[-2] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=f"{path}: damaged, its checksum differs"):
+            make_average(checkpoint.checkpoints(copied.run), copied.run / "average", None)
+        assert not (copied.run / "average").exists()
 
     def test_older_checkpoints_have_none_and_go_on(self, copied, original):
         TestDescription.change(copied.folder, ("files",), None)

@@ -254,9 +254,8 @@ class Trainer:
         run = self.recipe.output
         copies = {name: self.recipe.data / name for name in checkpoint.VOCABULARIES}
         tensors = {"model": self.model.state_dict(), "optimizer": moments_of(self.optimizer, self.model)}
-        folder = checkpoint.step_folder(run, self.step)
         self.board.flush()
-        checkpoint.save_checkpoint(folder, tensors, copies, info, self.model.head.code)
+        checkpoint.save_checkpoint(checkpoint.step_folder(run, self.step), tensors, copies, info, self.model.head.code)
         mark_standing(run, self.evaluations)
         best = best_steps(self.evaluations, self.settings.best_to_keep)
         checkpoint.remove_old(run, self.settings.keep_checkpoints, best)
@@ -276,10 +275,10 @@ class Trainer:
         """Go on from the newest checkpoint, if there is one; metrics after it are dropped."""
         newest = self._newest()
         if newest is not None:
-            if self._code_of(newest) != self.model.head.code:
-                raise ValueError(f"{newest}: was written after this training had begun; give the same command again")
             info = checkpoint.load_info(newest)
             checkpoint.verify(newest, info)
+            if self._code_of(newest) != self.model.head.code:
+                raise ValueError(f"{newest}: was written after this training had begun; give the same command again")
             self.model.load_state_dict(checkpoint.load_tensors(newest, "model", self.model.state_dict()))
             load_moments(self.optimizer, self.model, newest, info.step)
             self.step = info.step

@@ -394,6 +394,7 @@ class TestExport:
             replace(source, target)
 
         before = contents(folder)
+        monkeypatch.setattr("trellex.temporaries._exchange", lambda *folders: False)  # then they are renamed
         monkeypatch.setattr(os, "replace", fail)
         with pytest.raises(OSError, match="Input/output error"):
             export(loaded, folder)

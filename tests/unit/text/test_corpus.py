@@ -399,6 +399,7 @@ class TestAgain:
                 raise OSError("disk gone")
             replace(source, target)
 
+        monkeypatch.setattr("trellex.temporaries._exchange", lambda *folders: False)  # then they are renamed
         monkeypatch.setattr(os, "replace", fail)
         with pytest.raises(OSError, match="disk gone"):
             prepare(build(max_length=4), folder)

@@ -12,11 +12,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, Self
 
-from trellex.checksums import sha256
+from trellex.checksums import check_sums, sha256
 from trellex.files import AnyPath, atomic_folder, atomic_writer, check_readable, check_writable
 from trellex.text.doubts import pair_ratio
 from trellex.text.languages import check_language
-from trellex.text.lines import ANY_LENGTH, read_lines, read_pairs
+from trellex.text.lines import OWN_MAX_BYTES, read_lines, read_pairs
 from trellex.text.manifest import (
     MANIFEST,
     REMEDY,
@@ -63,6 +63,7 @@ class Corpus:
             check_readable(path)
             if path.stat().st_size != expected:
                 raise ValueError(f"{path}: has {path.stat().st_size} bytes, not {expected} as prepared; {REMEDY}")
+        check_sums(folder, manifest.sha256 or {}, REMEDY)  # older versions had none
         return cls(folder, manifest)
 
     def split(self, name: str) -> ParallelIds:
@@ -152,6 +153,7 @@ def _build(settings: PrepareSettings, inputs: dict[str, InputFile], draft: Path,
         source_dtype=_dtype(vocabularies["source"]),
         target_dtype=_dtype(vocabularies["target"]),
         files={name: (draft / name).stat().st_size for name in corpus_files(settings.splits())},
+        sha256={name: sha256(draft / name) for name in corpus_files(settings.splits())},
     )
     manifest.save(draft)
     return manifest
@@ -239,7 +241,7 @@ def _number(draft: Path, split: str, side: str, vocabulary: Vocabulary, tally: T
     spool, stage = draft / f"{split}.{side}.tokens.txt", f"numbering {split} {side}"
 
     def sentences() -> Iterator[Ids]:
-        for done, line in enumerate(read_lines(spool, ANY_LENGTH)):
+        for done, line in enumerate(read_lines(spool, OWN_MAX_BYTES)):
             if done % REPORT_EVERY == 0:
                 report(stage, done, tally.pairs)
             yield vocabulary.ids(line.split())

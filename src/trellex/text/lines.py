@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import os
 import re
 import select
-import sys
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trellex.files import AnyPath
+from trellex.text.packed import READ_BYTES, Read, open_unpacked
 
 STDIN = 0  # its file descriptor
 FIRST_CHUNK, CHUNK = 64, 2048  # lines: few, for an early first answer; then enough to sort by length
 MAX_BYTES = 1 << 20  # of a line
-ANY_LENGTH = sys.maxsize  # for files of our own, where tokens may take more room than the text did
-READ_BYTES = 1 << 16
+OWN_MAX_BYTES = 32 * MAX_BYTES  # of a line in files of our own, where tokens may take more room than the text did
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # all but the tab
 
 
@@ -101,10 +96,10 @@ class Splitter:
 
     Args:
         read: gives at most so many bytes, and none at the end
-        max_bytes: a longer line is cut, somewhere behind that
+        max_bytes: a longer line is cut, somewhere behind that, as soon as it is known to be longer
     """
 
-    def __init__(self, read: Callable[[int], bytes], max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, read: Read, max_bytes: int = MAX_BYTES) -> None:
         self._read = read
         self._max_bytes = max_bytes
         self._lines: deque[bytes] = deque()
@@ -116,14 +111,21 @@ class Splitter:
     def lines(self) -> Iterator[bytes]:
         """All lines, without their ends."""
         rest = bytearray()  # of a line whose end was not read yet
+        is_cut = False  # that line was too long
         while data := self._read(READ_BYTES):
-            *whole, last = data.split(b"\n")
+            if is_cut:
+                _, end, data = data.partition(b"\n")
+                is_cut = not end
+            *whole, last = data.split(b"\n") if not is_cut else [b""]
             if whole:
                 self._lines.append(bytes(rest) + whole[0])
                 self._lines.extend(whole[1:])
                 rest.clear()
             rest += last
-            del rest[self._max_bytes + 1 :]
+            if len(rest) > self._max_bytes:
+                self._lines.append(bytes(rest))
+                rest.clear()
+                is_cut = True
             while self._lines:
                 yield self._lines.popleft()
         if rest:
@@ -152,19 +154,11 @@ def _is_readable(descriptor: int) -> bool:
 
 def _raw_lines(path: Path, max_bytes: int = MAX_BYTES, amount: Amount | None = None) -> Iterator[bytes]:
     """The lines of a file, unpacked if its name ends in `.gz` or `.xz`."""
-    unpackers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
-    try:
-        with path.open("rb") as stored, unpackers.get(path.suffix, nullcontext)(stored) as file:
-            read = file.read if amount is None else _counted(file.read, stored.tell, amount)
-            yield from Splitter(read, max_bytes).lines()
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise ValueError(
-            f"{path}: cannot be unpacked to its end ({error}); the file is truncated or damaged, "
-            "get it again, or rename it if it is not compressed"
-        ) from error
+    with open_unpacked(path) as (read, tell):
+        yield from Splitter(read if amount is None else _counted(read, tell, amount), max_bytes).lines()
 
 
-def _counted(read: Callable[[int], bytes], tell: Callable[[], int], amount: Amount) -> Callable[[int], bytes]:
+def _counted(read: Read, tell: Callable[[], int], amount: Amount) -> Read:
     """The same that adds to an amount; tell: how far the file was read."""
     before = amount.stored
 

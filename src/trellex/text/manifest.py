@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from trellex.files import AnyPath
+from trellex.files import AnyPath, atomic_writer
 from trellex.kinds import CORPUS, CORPUS_FILE, REMEDIES, check_kind
 from trellex.records import Record
 from trellex.text.tokenizers import (
@@ -23,6 +23,7 @@ from trellex.text.tokenizers import (
 
 SIDES = ("source", "target")
 MANIFEST = CORPUS_FILE
+CHECKSUM = "checksum"  # of the manifest itself
 REMEDY = "run `trellex prepare` again"
 
 
@@ -152,12 +153,30 @@ class Manifest(Record, frozen=True):
     source_dtype: Literal["uint16", "uint32"]  # of the arrays of ids
     target_dtype: Literal["uint16", "uint32"]
     files: dict[str, int]  # bytes of every other file in the folder
+    sha256: dict[str, str] | None = None  # of the same files
 
     @model_validator(mode="after")
     def _splits_agree(self) -> Self:
         if set(self.splits) != set(self.settings.splits()):
             raise ValueError("splits: not those of the settings")
         return self
+
+    @model_validator(mode="after")
+    def _files_agree(self) -> Self:
+        if self.sha256 is not None and set(self.sha256) != set(self.files):
+            raise ValueError("sha256: not of the same files as in files")
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_as_saved(cls, data: Any) -> Any:
+        """Files have a checksum of all else in them, unless an older version wrote them."""
+        if not isinstance(data, dict) or CHECKSUM not in data:
+            return data
+        told = {name: value for name, value in data.items() if name != CHECKSUM}
+        if data[CHECKSUM] != _checksum(told):
+            raise ValueError("damaged, its checksum differs")
+        return told
 
     def fingerprint(self) -> str:
         """The same for the same text, cut and counted in the same way, wherever its files are."""
@@ -169,8 +188,10 @@ class Manifest(Record, frozen=True):
         return hashlib.sha256(json.dumps([settings, contents], sort_keys=True).encode()).hexdigest()
 
     def save(self, folder: AnyPath) -> None:
-        """Write it into the folder of the corpus."""
-        self.save_json(Path(folder) / MANIFEST, indent=2)
+        """Write it into the folder of the corpus, with its checksum."""
+        told = self.model_dump(mode="json")
+        with atomic_writer(Path(folder) / MANIFEST) as file:
+            file.write(json.dumps({**told, CHECKSUM: _checksum(told)}, indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, folder: AnyPath) -> Self:
@@ -180,6 +201,11 @@ class Manifest(Record, frozen=True):
             place = "" if Path(folder).is_absolute() else f" in {Path.cwd()}"
             raise ValueError(f"{folder}: there is no such corpus{place}; {REMEDIES[CORPUS]}")
         return cls.load_json(Path(folder) / MANIFEST, "the manifest of a prepared corpus", REMEDY)
+
+
+def _checksum(told: dict[str, Any]) -> str:
+    """Of what a manifest tells, however its file is laid out."""
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def corpus_files(splits: tuple[str, ...]) -> list[str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trellex.files import atomic_writer
 from trellex.npy import load_array, write_header
-from trellex.text.lines import ANY_LENGTH, read_lines
+from trellex.text.lines import OWN_MAX_BYTES, read_lines
 from trellex.text.manifest import REMEDY, Manifest
 
 Ids = NDArray[np.int64]
@@ -123,7 +123,7 @@ def _open_side(folder: Path, name: str, side: str, manifest: Manifest) -> tuple[
 
 def _read_text(path: Path, pairs: int) -> list[str]:
     try:
-        lines = list(read_lines(path, ANY_LENGTH))
+        lines = list(read_lines(path, OWN_MAX_BYTES))
     except (OSError, ValueError) as error:
         raise ValueError(f"{path}: cannot be read ({error}); {REMEDY}") from error
     if len(lines) != pairs:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.files import AnyPath, atomic_writer
-from trellex.text.lines import ANY_LENGTH, read_lines
+from trellex.text.lines import OWN_MAX_BYTES, read_lines
 
 UNK, BOS, EOS = 0, 1, 2
 MARKERS = ("<unk>", "<s>", "</s>")
@@ -81,7 +81,7 @@ class Vocabulary:
         """Read what `save` wrote. Raises ValueError that names file and line if it is not a vocabulary."""
         name = Path(os.fspath(path)).name
         words, counts = [], []
-        for number, line in enumerate(read_lines(path, ANY_LENGTH), start=1):
+        for number, line in enumerate(read_lines(path, OWN_MAX_BYTES), start=1):
             word, tab, count = line.partition("\t")
             if not (tab and count.isascii() and count.isdigit() and len(count) <= 18):
                 raise ValueError(f"{name} line {number}: expected a word, a tab and its count, got {line[:80]!r}")

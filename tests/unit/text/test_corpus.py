@@ -60,6 +60,14 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "manifest.json"}
 
 
+def without_checksums(folder):
+    """Make a corpus one of an older version, which had none."""
+    data = json.loads((folder / "manifest.json").read_text())
+    for name in ("sha256", "checksum"):
+        del data[name]
+    (folder / "manifest.json").write_text(json.dumps(data))
+
+
 class TestPrepare:
     def test_splits(self, build, folder):
         manifest = prepare(build(test=DEV[:1]), folder)
@@ -260,6 +268,7 @@ class TestOlderCorpora:
 
     @staticmethod
     def make_older(folder, **settings):
+        without_checksums(folder)
         data = json.loads((folder / "manifest.json").read_text())
         for name in ("source_min_count", "target_min_count"):
             del data[name]
@@ -356,6 +365,14 @@ class TestAgain:
         prepare(build(max_length=10), folder)
         assert len(Corpus.open(folder).split("train")) == 4
         assert not (folder / "test.source.ids").exists()
+
+    def test_folder_with_other_ids_is_mended(self, build, folder):
+        prepare(build(), folder)
+        before = contents(folder)
+        ids = (folder / "train.source.ids").read_bytes()
+        (folder / "train.source.ids").write_bytes(ids[:-2] + b"\3\0")
+        prepare(build(), folder)
+        assert contents(folder) == before
 
     @pytest.mark.parametrize("name", ["train.target.ids", "vocab.source.txt", "manifest.json"])
     def test_damaged_folder_is_mended(self, build, folder, name):
@@ -549,6 +566,7 @@ class TestOpenErrors:
     )
     def test_arrays_of_the_right_size_but_wrong(self, build, folder, name, array):
         prepare(build(), folder)
+        without_checksums(folder)
         size = (folder / name).stat().st_size
         with open(folder / name, "wb") as file:
             np.save(file, array)
@@ -560,9 +578,47 @@ class TestOpenErrors:
     @pytest.mark.parametrize("name", ["train.target.ids", "dev.source.txt", "vocab.target.txt", "dev.target.offsets"])
     def test_rubbish_of_the_right_size(self, build, folder, name, rubbish):
         prepare(build(), folder)
+        without_checksums(folder)
         size = (folder / name).stat().st_size
         (folder / name).write_bytes((rubbish * size)[:size])
         with pytest.raises(ValueError, match=rf"{name}: .*run `trellex prepare` again"):
+            Corpus.open(folder)
+
+    def test_a_flipped_bit_anywhere(self, build, folder):
+        prepare(build(), folder)
+        for path in sorted(folder.iterdir()):
+            whole = path.read_bytes()
+            for place in range(0, len(whole), 7):
+                flipped = bytearray(whole)
+                flipped[place] ^= 1 << place % 8
+                path.write_bytes(flipped)
+                with pytest.raises(ValueError, match=rf"{path.name}: .*run `trellex prepare` again"):
+                    Corpus.open(folder)
+            path.write_bytes(whole)
+        Corpus.open(folder)
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [('"source_lowercase": false', '"source_lowercase": true'), ('"max_length": 5', '"max_length": 6')],
+    )
+    def test_a_manifest_that_was_changed(self, build, folder, before, after):
+        prepare(build(), folder)
+        text = (folder / "manifest.json").read_text()
+        assert before in text
+        (folder / "manifest.json").write_text(text.replace(before, after))
+        with pytest.raises(ValueError, match=r"manifest\.json: .*damaged, its checksum differs.*prepare` again"):
+            Corpus.open(folder)
+
+    def test_a_manifest_that_is_laid_out_otherwise(self, build, folder):
+        manifest = prepare(build(), folder)
+        data = json.loads((folder / "manifest.json").read_text())
+        (folder / "manifest.json").write_text(json.dumps(data, sort_keys=True))
+        assert Corpus.open(folder).manifest == manifest
+
+    def test_checksums_of_other_files(self, build, folder):
+        manifest = prepare(build(), folder)
+        manifest.model_copy(update={"sha256": {}}).save(folder)
+        with pytest.raises(ValueError, match=r"manifest\.json: .*sha256: not of the same files"):
             Corpus.open(folder)
 
     def test_unknown_split(self, build, folder):

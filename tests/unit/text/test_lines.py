@@ -4,12 +4,13 @@ import gzip
 import io
 import lzma
 import os
+import random
 import tracemalloc
 
 import pytest
 
 from trellex.text import lines, read_lines, read_pairs
-from trellex.text.lines import ANY_LENGTH, CHUNK, FIRST_CHUNK, MAX_BYTES, Line, Splitter, read_chunks
+from trellex.text.lines import CHUNK, FIRST_CHUNK, MAX_BYTES, OWN_MAX_BYTES, Line, Splitter, read_chunks
 
 TEXT = "ein Hund\n\n犬 \u2028 と\x0c猫\r\nlast without end"
 LINES = ["ein Hund", "", "犬 \u2028 と\x0c猫", "last without end"]
@@ -58,6 +59,10 @@ class TestSplitter:
         first, *rest = split(b"x" * (3 * MAX_BYTES) + end, size)
         assert MAX_BYTES < len(first) <= MAX_BYTES + lines.READ_BYTES
         assert rest == ([b"rest"] if end else [])
+
+    def test_a_line_beyond_all_measure_is_told_before_its_end(self):
+        first = next(Splitter(lambda most: b"x" * most).lines())
+        assert MAX_BYTES < len(first) <= MAX_BYTES + lines.READ_BYTES
 
 
 class TestProblems:
@@ -150,7 +155,7 @@ class TestReadLines:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 6 * MAX_BYTES
-        assert list(map(len, read_lines(tmp_path / name, ANY_LENGTH))) == [4, 24 * MAX_BYTES]
+        assert list(map(len, read_lines(tmp_path / name, OWN_MAX_BYTES))) == [4, 24 * MAX_BYTES]
 
     def test_missing_file(self, tmp_path, name):
         with pytest.raises(FileNotFoundError, match=name):
@@ -176,6 +181,47 @@ class TestDamagedArchive:
         (tmp_path / name).write_text("plain text\n")
         with pytest.raises(ValueError, match=rf"{name}: cannot be unpacked"):
             list(read_lines(tmp_path / name))
+
+    def test_empty_file(self, tmp_path, name):
+        (tmp_path / name).write_bytes(b"")
+        with pytest.raises(ValueError, match=rf"{name}: cannot be unpacked to its end \(it is empty\).*get it again"):
+            list(read_lines(tmp_path / name))
+
+    @pytest.mark.parametrize("garbage", [b"x", b"garbage" * 9, b"\0\0\0\0junk", b"PK\3\4"])
+    def test_something_behind_it(self, tmp_path, name, garbage):
+        (tmp_path / name).write_bytes(PACKERS[name](b"a\nb\n") + garbage)
+        with pytest.raises(ValueError, match=rf"{name}: cannot be unpacked .*get it again"):
+            list(read_lines(tmp_path / name))
+
+    @pytest.mark.parametrize("end", [1, 5, -9])
+    def test_a_second_one_cut_short(self, tmp_path, name, end):
+        packed = PACKERS[name](b"a\nb\n")
+        (tmp_path / name).write_bytes(packed + packed[:end])
+        with pytest.raises(ValueError, match=rf"{name}: cannot be unpacked .*get it again"):
+            list(read_lines(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["text.gz", "text.xz"])
+@pytest.mark.parametrize("padding", [0, 4, 8, 3 * lines.READ_BYTES])
+class TestSeveralInOne:
+    def test_are_one_text(self, tmp_path, name, padding):
+        packed, zeros = PACKERS[name](b"a\nb"), bytes(padding)
+        (tmp_path / name).write_bytes(packed + zeros + packed + zeros)
+        assert list(read_lines(tmp_path / name)) == ["a", "ba", "b"]
+
+    def test_large_ones(self, tmp_path, name, padding):
+        text = random.Random(1).randbytes(200_000).hex("\n").encode() + b"\n"  # hardly packed
+        packed = PACKERS[name](text)
+        assert len(packed) > 2 * lines.READ_BYTES
+        (tmp_path / name).write_bytes(packed + bytes(padding) + packed)
+        assert list(read_lines(tmp_path / name)) == 2 * text.decode().split()
+
+
+def test_an_archive_that_asks_for_much_memory(tmp_path):
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 30}]
+    (tmp_path / "text.xz").write_bytes(lzma.compress(b"a\n", filters=filters))
+    with pytest.raises(ValueError, match=r"text\.xz: .*Memory usage limit"):
+        list(read_lines(tmp_path / "text.xz"))
 
 
 class TestReadPairs:

@@ -1,6 +1,7 @@
 """Every verb from the outside: what it prints, what it leaves, and what it says of bad input."""
 
 import errno
+import gzip
 import json
 import os
 import re
@@ -510,6 +511,20 @@ class TestEvaluate:
         assert token_bleu() == token_bleu("--tokenizer", "moses") != token_bleu("--tokenizer", "whitespace")
         assert token_bleu("--language", "zh") == token_bleu("--language", "zh", "--tokenizer", "characters")
         assert token_bleu("--language", "zh") not in (100, token_bleu())
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            ("\n" * 1_000_001, "more than 1,000,000 lines"),
+            ((("a " * 250_000) + "\n") * 20, "more than 16,777,216 characters"),
+            ("\n" * 70_000, "resamples: 1,000 of 70,000 lines take too much memory; give at most --resamples 958"),
+        ],
+        ids=["lines", "characters", "resamples"],
+    )
+    def test_too_much_for_memory(self, trellex, tmp_path, text, problem):
+        file = tmp_path / "text.gz"
+        file.write_bytes(gzip.compress(text.encode()))
+        assert_error(trellex("evaluate", file, file), problem)
 
     def test_translations(self, process, trellex, trained, phrasebook, tmp_path):
         trellex("translate", trained.run, phrasebook / "test.en", "--output", tmp_path / "out.ja")

@@ -10,6 +10,9 @@ import typer
 
 from trellex.terminal import Json, errors_explained, examples, show
 
+MAX_LINES, MAX_CHARACTERS = 1_000_000, 1 << 24  # all are in memory, and much that is counted in them
+MAX_DRAWS = 1 << 26  # lines in all resamples, of which sacreBLEU holds some fifty bytes each
+
 
 @examples("trellex evaluate translations.ja test.ja --language ja --baseline other.ja")
 def evaluate(
@@ -39,11 +42,16 @@ def evaluate(
         from trellex.text.tokenizers import build_tokenizer, default_tokenizer
 
         check_language(language)
-        pairs = list(read_pairs(hypotheses, references))
+        pairs = _some(read_pairs(hypotheses, references), f"{hypotheses}, {references}")
         if not pairs:
             raise ValueError(f"{references}: no lines to compare with")
         if baseline is not None and not resamples:
             raise ValueError("resamples: a baseline is compared by bootstrap; leave --resamples out")
+        if resamples * len(pairs) > MAX_DRAWS:
+            raise ValueError(
+                f"resamples: {resamples:,} of {len(pairs):,} lines take too much memory; "
+                f"give at most --resamples {MAX_DRAWS // len(pairs)}"
+            )
         ours, theirs = zip(*pairs, strict=True)
         try:
             tokenize = build_tokenizer(tokenizer or default_tokenizer(language), language).tokenize
@@ -64,7 +72,7 @@ def evaluate(
                 result[f"{name} ±"] = round(bleu.interval, 2)
             result[f"{name} signature"] = bleu.signature
         if baseline is not None:
-            others = cut(read_lines(baseline))
+            others = cut(line for (line,) in _some(((line,) for line in read_lines(baseline)), str(baseline)))
             if len(others) != len(pairs):
                 raise ValueError(f"{baseline} has {len(others)} lines but {references} has {len(pairs)}")
             own, other = (sentence_statistics(lines, cut_theirs) for lines in (cut_ours, others))
@@ -73,3 +81,16 @@ def evaluate(
             result["95 % of resamples"] = f"{found.low:+.2f} to {found.high:+.2f}"
             result["p (one tail)"] = round(found.p_value, 3)
         show(result, as_json)
+
+
+def _some(rows: Iterable[tuple[str, ...]], name: str) -> list[tuple[str, ...]]:
+    """Lines side by side, all of them, unless they are too many to be compared in memory."""
+    found: list[tuple[str, ...]] = []
+    characters = 0
+    for row in rows:
+        found.append(row)
+        characters += sum(map(len, row))
+        if len(found) > MAX_LINES or characters > MAX_CHARACTERS:
+            limit = f"{MAX_LINES:,} lines" if len(found) > MAX_LINES else f"{MAX_CHARACTERS:,} characters"
+            raise ValueError(f"{name}: more than {limit}, too many to compare at once; evaluate them in parts")
+    return found

@@ -49,23 +49,27 @@ def score(
             best, log_probs = translator.model.topk(state, 1)
             table.add(best[:, 0], log_probs[:, 0], words)
 
-        scored, skipped = [], 0
+        sentences = skipped = tokens = unknown = 0
+        total = 0.0
         pairs = read_pairs(sources, translations)
         with nullcontext() if output is None else atomic_writer(output) as file:
             for each in translator.score(pairs, batch_tokens, observe if calibration else None):
-                skipped += each is None
-                if each is not None:
-                    scored.append(each)
+                if each is None:
+                    skipped += 1
+                else:
+                    sentences += 1
+                    tokens += len(each.log_probs)
+                    unknown += each.tokens.count("<unk>")
+                    total += sum(each.log_probs)
                 if file is not None:
                     file.write(json.dumps(None if each is None else each.scores(), ensure_ascii=False) + "\n")
-            if not scored:
+            if not sentences:
                 raise ValueError(f"{sources}: no sentences to score")
-        tokens, total = sum(len(each.log_probs) for each in scored), sum(sum(each.log_probs) for each in scored)
-        result: dict[str, Any] = {"sentences": len(scored), "tokens": tokens}
+        result: dict[str, Any] = {"sentences": sentences, "tokens": tokens}
         if skipped:
             result["skipped for an empty source"] = skipped
         result |= {
-            "unknown tokens": sum(each.tokens.count("<unk>") for each in scored),
+            "unknown tokens": unknown,
             "log-probability": round(total, 3),
             "perplexity": round(math.exp(min(-total / tokens, 700)), 4),
         }

@@ -6,7 +6,7 @@ intervals and p-values defined, as in sacreBLEU, but from statistics of sentence
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +61,7 @@ def bleu_of(statistics: ArrayLike) -> float:
 def bootstrap(statistics: ArrayLike, resamples: int = 1000, seed: int = 12345) -> Interval:
     """The 95 % interval of token BLEU. statistics [S, 10]"""
     statistics = _checked(statistics, "statistics")
-    return _interval(_scores(_draws(len(statistics), resamples, seed) @ statistics))
+    return _interval(_scores(_resampled(statistics, resamples, seed)))
 
 
 def paired_bootstrap(ours: ArrayLike, theirs: ArrayLike, resamples: int = 1000, seed: int = 12345) -> Paired:
@@ -74,8 +74,8 @@ def paired_bootstrap(ours: ArrayLike, theirs: ArrayLike, resamples: int = 1000, 
     ours, theirs = _checked(ours, "ours"), _checked(theirs, "theirs")
     if len(ours) != len(theirs):
         raise ValueError(f"theirs: expected the statistics of {len(ours)} sentences, as ours has, got {len(theirs)}")
-    draws = _draws(len(ours), resamples, seed)
-    differences = _scores(draws @ ours) - _scores(draws @ theirs)
+    sums = _resampled(np.concatenate([ours, theirs], 1), resamples, seed)
+    differences = _scores(sums[:, :STATISTICS]) - _scores(sums[:, STATISTICS:])
     difference = bleu_of(ours) - bleu_of(theirs)
     sizes = np.abs(differences)
     as_large = int((sizes - sizes.mean() >= abs(difference)).sum())
@@ -90,12 +90,18 @@ def _checked(statistics: Any, name: str) -> NDArray[np.int64]:
     return array
 
 
-def _draws(sentences: int, resamples: int, seed: int) -> NDArray[np.int64]:
-    """How often each sentence is in each resample. -> [R, S]"""
+def _resampled(statistics: NDArray[np.int64], resamples: int, seed: int) -> NDArray[np.int64]:
+    """The sums over the sentences of each resample. [S, C] -> [R, C]"""
     if resamples < 1:
         raise ValueError(f"resamples: expected at least 1, got {resamples}")
-    places = np.random.default_rng(seed).integers(sentences, size=(resamples, sentences))
-    return np.stack([np.bincount(row, minlength=sentences) for row in places])
+    return np.stack([times @ statistics for times in _draws(len(statistics), resamples, seed)])
+
+
+def _draws(sentences: int, resamples: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """How often each sentence is in each resample, of which one is in memory at a time. -> [S], R times"""
+    random = np.random.default_rng(seed)
+    for _ in range(resamples):
+        yield np.bincount(random.integers(sentences, size=sentences), minlength=sentences)
 
 
 def _scores(sums: NDArray[np.int64]) -> NDArray[np.float64]:

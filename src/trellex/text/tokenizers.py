@@ -12,6 +12,7 @@ from trellex.text.languages import UNSPACED
 
 SPACE = "▁"  # stands for a space among characters
 _NOT_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")  # controls, byte order marks, lone surrogates
+_MECAB_PIECE = re.compile(".{1,8192}")  # a longer word takes its time, then its stack, by the square of its length
 
 
 class Detokenizer(Protocol):
@@ -116,7 +117,7 @@ class _MeCab(_Base):
         self._tagger = fugashi.GenericTagger(ipadic.MECAB_ARGS)
 
     def _cut(self, line: str) -> list[str]:
-        return " ".join(word.surface for word in self._tagger(line)).split()
+        return " ".join(word.surface for piece in _MECAB_PIECE.findall(line) for word in self._tagger(piece)).split()
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         return _join_unspaced(tokens)

@@ -1,5 +1,7 @@
 """Statistics, scores, intervals and p-values against sacreBLEU's own, which needs the text."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
@@ -99,10 +101,19 @@ class TestBleuOf:
 def test_scores_of_resamples_are_those_of_the_sentences_drawn(references, sentences, share):
     """Few sentences, of which many resamples lack matches, and many."""
     statistics = np.array(sentence_statistics(noisy(references, share, 2), references))[:sentences]
-    draws = _draws(sentences, 40, seed=3)
+    draws = np.stack(list(_draws(sentences, 40, seed=3)))
     assert (draws.sum(-1) == sentences).all()
     one_by_one = [bleu_of(np.repeat(statistics, times, axis=0)) for times in draws]
     np.testing.assert_allclose(_scores(draws @ statistics), one_by_one, rtol=1e-12, atol=1e-12)
+
+
+def test_memory_holds_one_resample_at_a_time():
+    statistics = np.ones((20_000, 10), np.int64)
+    tracemalloc.start()
+    paired_bootstrap(statistics, statistics, resamples=100)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * 2 * statistics.nbytes  # all draws would take five times as much as that
 
 
 class TestInterval:
@@ -115,7 +126,7 @@ class TestInterval:
 
     def test_a_fortieth_is_left_out_at_either_end(self, references):
         statistics = np.array(sentence_statistics(noisy(references, 0.3, 4), references))
-        scores = sorted(_scores(_draws(60, 80, seed=9) @ statistics))
+        scores = sorted(_scores(np.stack(list(_draws(60, 80, seed=9))) @ statistics))
         assert bootstrap(statistics, resamples=80, seed=9) == (scores[2], scores[77])
 
     def test_the_seed_decides(self, references):

@@ -1,5 +1,6 @@
 """Tokens are never empty, never hold white space, and join to what was cut."""
 
+import subprocess
 import sys
 
 import pytest
@@ -42,6 +43,14 @@ class TestEveryTokenizer:
     def test_control_characters_separate(self, name, lowercase):
         tokens = TOKENIZERS[name, lowercase].tokenize("犬\x00猫")
         assert [token for token in tokens if token != "▁"] == ["犬", "猫"]
+
+
+def test_mecab_takes_words_of_any_length():
+    """Left alone it ends the whole process: hence a process of its own."""
+    code = "from trellex.text import build_tokenizer; tokenizer = build_tokenizer('mecab', 'ja')\n"
+    code += "print(''.join(tokenizer.tokenize('a' * 300_000)) == 'a' * 300_000)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (0, "True\n"), result.stderr
 
 
 class TestRoundTrips:

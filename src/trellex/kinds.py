@@ -10,6 +10,7 @@ from pathlib import Path
 from trellex.files import AnyPath, denied
 
 CORPUS_FILE, CHECKPOINT_FILE, EXPORT_FILE = "manifest.json", "checkpoint.json", "trellex.json"  # they make the kind
+MAX_YAML = 1 << 20  # bytes that are looked at
 STEP_FOLDER = re.compile(r"step-[0-9]{9}")  # of a checkpoint in a run
 
 CORPUS, RUN, CHECKPOINT, EXPORT = "a prepared corpus", "a run", "a checkpoint", "an exported model"
@@ -50,7 +51,7 @@ def kinds_of(path: AnyPath) -> Iterator[str]:
         yield RUN
     if any(_is_run(child) for child in path.iterdir()):
         yield RUNS
-    if any(b'"trellex-result"' in _start(file) for file in filter(Path.is_file, path.glob("*.json"))):
+    if any(b'"trellex-result"' in _start(file, 100) for file in filter(Path.is_file, path.glob("*.json"))):
         yield RESULTS
 
 
@@ -77,11 +78,11 @@ def _is_run(folder: Path) -> bool:
 
 def _kinds_of_yaml(path: Path) -> Iterator[str]:
     """By a key that the one has and the other has not."""
-    keys = re.findall(rb"^(grid|data):", path.read_bytes(), re.MULTILINE)
+    keys = re.findall(rb"^(grid|data):", _start(path, MAX_YAML), re.MULTILINE)
     if keys:
         yield GRID if b"grid" in keys else RECIPE
 
 
-def _start(path: Path) -> bytes:
+def _start(path: Path, size: int) -> bytes:
     with path.open("rb") as file:
-        return file.read(100)
+        return file.read(size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, get_args
@@ -10,6 +11,8 @@ from typing import Any, Self, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from trellex.files import atomic_writer, denied
+
+MAX_JSON = 1 << 26  # bytes of a file
 
 
 class Record(BaseModel):
@@ -32,17 +35,44 @@ class Record(BaseModel):
         Raises PermissionError that names it if this user may not read it.
         """
         try:
-            return cls.model_validate_json(path.read_bytes())
-        except PermissionError as error:
-            raise denied(path) from error
-        except (OSError, ValidationError) as error:
-            problem = error.strerror if isinstance(error, OSError) else problems(error, cls)[0]
-            raise ValueError(f"{path}: not {what} ({problem}); {remedy}") from error
+            return cls.model_validate_json(read_bounded(path, MAX_JSON))
+        except (OSError, ValueError) as error:
+            raise _unlike(path, what, remedy, error, cls) from error
 
     def save_json(self, path: Path, indent: int | None = None) -> None:
         """Write a file that `load_json` reads, whole or not at all."""
         with atomic_writer(path) as file:
             file.write(self.model_dump_json(indent=indent) + "\n")
+
+
+def read_json(path: Path, what: str, remedy: str) -> Any:
+    """The data of a file. Raises as `Record.load_json` does if it is no JSON."""
+    try:
+        return json.loads(read_bounded(path, MAX_JSON))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unlike(path, what, remedy, error) from error
+
+
+def read_bounded(path: Path, max_bytes: int) -> bytes:
+    """A whole file. Raises ValueError, before more memory is taken, if it has more bytes than that."""
+    with path.open("rb") as file:
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise ValueError(f"has more than {max_bytes:,} bytes")
+    return data
+
+
+def _unlike(path: Path, what: str, remedy: str, error: Exception, model: type[BaseModel] | None = None) -> Exception:
+    """The error for a file that is not what it should be."""
+    if isinstance(error, PermissionError):
+        return denied(path)
+    if isinstance(error, RecursionError):
+        problem = "nested too deeply"
+    elif isinstance(error, ValidationError):
+        problem = problems(error, model)[0]
+    else:
+        problem = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return ValueError(f"{path}: not {what} ({problem}); {remedy}")
 
 
 def problems(error: ValidationError, model: type[BaseModel] | None = None, unknown: str = "unknown key") -> list[str]:

@@ -104,10 +104,10 @@ class TestJson:
 
 
 def test_a_file_that_may_not_be_read_is_not_taken_for_a_bad_one(tmp_path, monkeypatch):
-    def refuse(path):
+    def refuse(path, *_):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)  # root may read all
+    monkeypatch.setattr(Path, "open", refuse)  # root may read all
     with pytest.raises(
         PermissionError, match=r"leaf.json: permission denied; its owner can allow it with `chmod a\+rX`"
     ):

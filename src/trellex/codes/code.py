@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trellex.arrays import Array, as_bits, as_count, as_integers, bits_to_number, is_inspectable, number_to_bits
 from trellex.files import atomic_writer
+from trellex.records import read_json
 
 _KINDS: dict[str, type[Code]] = {}
 
@@ -99,11 +100,12 @@ class Code(ABC):
 
 def load_code(path: str | os.PathLike[str]) -> Code:
     """Read a code that `Code.save` wrote. Raises ValueError that names the file if there is none."""
+    what, remedy = "a saved code", "write it with the code's `save`"
+    data = read_json(Path(path), what, remedy)
     try:
-        return code_from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-    except (OSError, ValueError, RecursionError) as error:
-        problem = error.strerror if isinstance(error, OSError) else error
-        raise ValueError(f"{os.fspath(path)}: not a saved code: {problem}") from error
+        return code_from_dict(data)
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)}: not {what} ({error}); {remedy}") from error
 
 
 def code_from_dict(data: Any) -> Code:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import yaml
 from pydantic import BaseModel
 
 from trellex.records import nearest_of
+from trellex.training.yaml_data import parse_yaml
 
 FREE = "head"  # its keys depend on its type, so that they are checked with it
 
@@ -23,8 +23,8 @@ def parse_changes(texts: Iterable[str]) -> dict[str, Any]:
         if key in changes:
             raise ValueError(f"{key}: was set twice; give one value")
         try:
-            changes[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
+            changes[key] = parse_yaml(value)
+        except ValueError:
             raise ValueError(f"{key}: expected a value in YAML, got {value!r}") from None
     return changes
 
@@ -40,7 +40,8 @@ def apply_changes(data: dict[str, Any], changes: Mapping[str, Any], model: type[
         if not dot:
             data[key] = value
             continue
-        inside = data.get(section) or {}
+        inside = data.get(section)
+        inside = {} if inside is None else inside
         if section == FREE and isinstance(inside, str):
             inside = {"type": inside}
         if isinstance(inside, dict):  # else it is a mistake, which is found when the data is checked

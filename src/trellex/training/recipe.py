@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from trellex.heads.spec import AnyHeadSpec, HeadSpec
 from trellex.kinds import check_kind
 from trellex.nmt.settings import ModelSettings
-from trellex.records import Record
+from trellex.records import Record, read_bounded
 from trellex.training.changes import apply_changes
+from trellex.training.yaml_data import MAX_BYTES, parse_yaml
 
 PLACES = [Path(__file__).parents[up] / "recipes" for up in (1, 3)]  # in a wheel, and in a clone
 PACKAGED = next((place for place in PLACES if place.is_dir()), PLACES[0])  # recipes that came with Trellex
@@ -88,6 +88,11 @@ class Recipe(Record):
     model: ModelSettings = Field(ModelSettings(), description="the sizes of the network")
     training: TrainingSettings = Field(TrainingSettings(), description="how to train")
 
+    @field_validator("model", "training", mode="before")
+    @classmethod
+    def _nothing_written_is_all_defaults(cls, section: Any) -> Any:
+        return {} if section is None else section
+
     def identity(self) -> dict[str, Any]:
         """What a run cannot change on its way, by name. All else may be another when it goes on."""
         return {
@@ -129,7 +134,8 @@ def load_recipe(
 def read_yaml(path: Path, kind: str) -> dict[str, Any]:
     """The keys and values of a file. kind: what it is, such as recipe
 
-    Where there is no file recipes/NAME, the one of that name that came with Trellex is read.
+    Raises ValueError that names the file if it has none, or too many. Where there is no file recipes/NAME, the
+    one of that name that came with Trellex is read.
     """
     packaged = PACKAGED.joinpath(*path.parts[1:])
     file = packaged if path.parts[:1] == ("recipes",) and not path.exists() else path
@@ -139,8 +145,8 @@ def read_yaml(path: Path, kind: str) -> dict[str, Any]:
         remedy = f"; it is a folder: give a file, such as {inside[0]}" if inside else ""
         raise FileNotFoundError(f"{path}: there is no such {kind}{remedy}")
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        data = parse_yaml(read_bounded(file, MAX_BYTES).decode("utf-8"))
+    except ValueError as error:
         raise ValueError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(data, dict):
         raise ValueError(f"{path}: expected keys and values, got {type(data).__name__}")
@@ -150,8 +156,8 @@ def read_yaml(path: Path, kind: str) -> dict[str, Any]:
 def parse_head(text: str) -> str | dict[str, Any]:
     """What a recipe may have as its head, from a command line: a name, or a mapping in YAML."""
     try:
-        head = yaml.safe_load(text)
-    except yaml.YAMLError:
+        head = parse_yaml(text)
+    except ValueError:
         head = None
     if not isinstance(head, str | dict):
         raise ValueError(

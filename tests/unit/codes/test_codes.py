@@ -174,6 +174,8 @@ class TestBadInput:
             '{"type": "huffman", "lengths": [1, 1, 1]}',
             '{"type": "huffman", "lengths": [1, 99]}',
             '{"type": "huffman", "lengths": "ab"}',
+            "[" * 100_000,
+            '{"type": "frequency", "vocab_size": ' + "9" * 5000 + "}",
         ],
     )
     def test_files(self, content, tmp_path):
@@ -181,6 +183,12 @@ class TestBadInput:
         path.write_bytes(content.encode("latin-1"))
         with pytest.raises(ValueError, match=r"broken\.json: not a saved code"):
             load_code(path)
+
+    def test_a_file_beyond_all_measure(self, tmp_path):
+        with open(tmp_path / "large.json", "wb") as file:
+            file.truncate(1 << 40)  # it takes no room on the disk
+        with pytest.raises(ValueError, match=r"large\.json: not a saved code \(has more than 67,108,864 bytes\)"):
+            load_code(tmp_path / "large.json")
 
     def test_a_failed_save_leaves_the_old_file(self, tmp_path, monkeypatch):
         path = tmp_path / "code.json"

@@ -20,6 +20,10 @@ def load(tmp_path):
 
 
 MINIMAL = "data: corpus\noutput: run\n"
+LAUGHS = "".join(
+    f"l{depth}: &l{depth} [{', '.join([f'*l{depth - 1}' if depth else 'ha'] * 9)}]\n" for depth in range(10)
+)
+SECTIONS, FALSE = ("head", "model", "training"), ("0", "''", "[]", "false", "0.0")
 
 
 class TestLoad:
@@ -107,12 +111,26 @@ class TestErrors:
             ("- data\n", ["expected keys and values, got list"]),
             ("", ["expected keys and values"]),
             ("data: [\n", ["not valid YAML"]),
+            ("[" * 10_000, ["not valid YAML: nested too deeply"]),
+            (MINIMAL + "model: " + "{a: " * 10_000, ["not valid YAML: nested too deeply"]),
+            (MINIMAL + LAUGHS + "head: *l9\n", ["not valid YAML: too large with its aliases written out"]),
+            (MINIMAL + "training: &t {seed: *t}\n", ["not valid YAML: too large with its aliases written out"]),
+            (MINIMAL + "# " + "x" * (1 << 20), ["not valid YAML: has more than 1,048,576 bytes"]),
+            (MINIMAL + "\0", ["not valid YAML: unacceptable character"]),
+            (MINIMAL + "training: {seed: " + "9" * 5000 + "}", ["not valid YAML", "digits"]),
+            (MINIMAL + "training: {seed: 2020-13-01}", ["not valid YAML", "month"]),
+            (MINIMAL + "data: other\n", ["not valid YAML: the key 'data' is there twice in line 3"]),
+            (MINIMAL + "training: {seed: 1, seed: 2}", ["not valid YAML: the key 'seed' is there twice"]),
+            (MINIMAL + "training: {learning_rate: .inf}\n", ["training.learning_rate", "finite"]),
+            *((MINIMAL + f"{key}: {value}\n", [f"{key}: "]) for key in SECTIONS for value in FALSE),
         ],
     )
-    def test_message_names_file_key_and_what_to_write(self, load, tmp_path, text, parts):
+    @pytest.mark.parametrize("changes", [{}, {"seed": 5}], ids=["", "changed"])
+    def test_message_names_file_key_and_what_to_write(self, load, tmp_path, text, parts, changes):
         with pytest.raises(ValueError, match=r"recipe.yaml: ") as caught:
-            load(text)
+            load(text, **changes)
         message = str(caught.value)
+        assert "\n" not in message
         assert message.startswith(f"{tmp_path / 'recipe.yaml'}: ")
         assert all(part in message for part in parts), message
 
@@ -132,6 +150,14 @@ class TestErrors:
     def test_a_head_whose_keys_are_no_words(self, load):
         with pytest.raises(ValueError, match="head"):
             load(MINIMAL, head="{1: 2}")
+
+    def test_a_section_with_nothing_in_it_is_all_defaults(self, load):
+        assert load(MINIMAL + "model:\ntraining:\n") == load(MINIMAL)
+
+    def test_aliases_and_merged_keys(self, load):
+        text = "training: &t {seed: 4, max_steps: 9}\nmodel: {<<: &m {hidden_size: 3}, embedding_size: 5}\n"
+        recipe = load(MINIMAL + text)
+        assert (recipe.training.seed, recipe.model.hidden_size, recipe.model.embedding_size) == (4, 3, 5)
 
     def test_several_mistakes_are_told_at_once(self, load):
         with pytest.raises(ValueError, match=r"training.sed: unknown key.*; trainin: unknown key") as caught:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
+LARGEST = 2.0**83  # about 1e25: of logits and losses; sums of many are still finite in single precision
 FEW_ROWS = 1024  # on an accelerator, for which compiled code in main memory, the way included, is faster
 
 Array: TypeAlias = Any  # NDArray or torch.Tensor; what comes out is of the kind that went in
@@ -136,11 +137,18 @@ def log_sum_exp(values: Array) -> Array:
     return values.logsumexp(-1) if is_tensor(values) else np.logaddexp.reduce(values, -1)
 
 
+def bounded(values: Array) -> Array:
+    """The same with ±LARGEST in place of what is beyond; NaN stays."""
+    if is_tensor(values):
+        return values.clamp(-LARGEST, LARGEST)
+    return np.minimum(np.maximum(values, -LARGEST), LARGEST)
+
+
 def log_softmax(logits: Array) -> Array:
-    """Over the last dimension. [.., W] -> [.., W]"""
+    """Over the last dimension, none below −LARGEST. [.., W] -> [.., W]"""
     if is_tensor(logits):
-        return logits.log_softmax(-1)
-    shifted = logits - logits.max(-1, keepdims=True)
+        return logits.log_softmax(-1).clamp(min=-LARGEST)
+    shifted = np.maximum(logits - logits.max(-1, keepdims=True), -LARGEST)
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
 
 
@@ -162,6 +170,7 @@ def largest(values: Array) -> tuple[Array, Array]:
 
 def draw(scores: Array, generator: Any) -> Array:
     """Places drawn with probabilities in proportion to exp(score). [T, C] -> [T]"""
+    scores = bounded(scores)
     if is_tensor(scores):
         return sys.modules["torch"].multinomial(scores.softmax(-1), 1, generator=generator)[:, 0]
     return np.argmax(scores + np.random.default_rng(generator).gumbel(size=scores.shape), -1)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trellex.arrays import Table
+from trellex.arrays import Table, bounded
 from trellex.heads.distribution import CodeDistribution
 from trellex.heads.head import Cost, at_least_single, linear_cost
 from trellex.heads.spec import CodeSpec, size_of
@@ -44,7 +44,7 @@ class BitLayer(CodeDistribution, nn.Module):
         logits = at_least_single(self.linear(h)).view(len(h), self.mixtures, self.length)
         if self.weights is None:
             return logits, logits.new_zeros(len(h), 1)
-        return logits, at_least_single(self.weights(h)).log_softmax(-1)
+        return logits, bounded(at_least_single(self.weights(h))).log_softmax(-1)
 
     @cached_property
     def mean_bits(self) -> Table:
@@ -58,6 +58,7 @@ class BitLayer(CodeDistribution, nn.Module):
         loss of a single part is linear in the code word, so the mean loss is exactly that of the mean code word.
         """
         logits, log_weights = self.outputs(h)
+        logits = bounded(logits)
         bits = self.redundant_bits(words).to(logits.dtype)
         if isinstance(smoothing, Tensor) or smoothing:
             share = smoothing if isinstance(smoothing, Tensor) else bits.new_full((), smoothing)

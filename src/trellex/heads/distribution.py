@@ -16,6 +16,7 @@ from trellex.arrays import (
     as_count,
     as_integers,
     best_of,
+    bounded,
     doubled,
     draw,
     fetch_few,
@@ -55,10 +56,7 @@ class Distribution(ABC):
     def log_prob(self, h: Array, words: Array) -> Array:
         """log P(word | h), which sums to 1 over the vocabulary. h [.., H], words [..] -> [..]"""
         rows, flat = self._rows(h), self._words(h, words, "words")
-        if is_inspectable(flat) and bool(((flat < 0) | (flat >= self.vocab_size)).any()):
-            raise ValueError(
-                f"words: ids go from 0 to {self.vocab_size - 1}, got {int(flat.min())} … {int(flat.max())}"
-            )
+        self._check_ids(flat, "words")
         return like(self._log_prob(rows, flat), h).reshape(words.shape)
 
     def topk(self, h: Array, k: int) -> tuple[Array, Array]:
@@ -99,6 +97,12 @@ class Distribution(ABC):
         if words.shape != h.shape[:-1]:
             raise ValueError(f"{name}: expected shape {tuple(h.shape[:-1])}, as h has, got {tuple(words.shape)}")
         return as_integers(words, name).reshape(-1)
+
+    def _check_ids(self, words: Array, name: str) -> None:
+        """Raises ValueError if one is not in the vocabulary; on an accelerator that is not looked for. words [T]"""
+        if is_inspectable(words) and bool(((words < 0) | (words >= self.vocab_size)).any()):
+            found = f"{int(words.min())} … {int(words.max())}"
+            raise ValueError(f"{name}: ids go from 0 to {self.vocab_size - 1}, got {found}")
 
     @abstractmethod
     def _log_prob(self, h: Array, words: Array) -> Array:
@@ -164,10 +168,12 @@ class CodeDistribution(Distribution):
         """Logits of the redundant bits, and log π. h [T, H] -> [T, K, L], [T, K]"""
 
     def _exact_outputs(self, h: Array, fetched: bool = False) -> tuple[Array, Array]:
-        """The same in double precision, because scores are large and their differences small; if asked, `fetch_few`."""
+        """The same, bounded, in double precision, because scores are large and their differences small; if asked,
+        `fetch_few`.
+        """
         outputs = self.outputs(h)
         logits, log_weights = fetch_few(*outputs) if fetched else outputs
-        return doubled(logits), doubled(log_weights)
+        return bounded(doubled(logits)), doubled(log_weights)
 
     @property
     def length(self) -> int:

@@ -66,6 +66,7 @@ class Head(Distribution, nn.Module):
         """What training minimises. h [.., H], target [..] -> [..], or a single number after reduction"""
         rows, words = self._rows(h), self._words(h, target, "target")
         counted = words != self.ignore_index
+        self._check_ids(words.where(counted, 0), "target")
         values: Tensor = on_rows(self._loss, counted, rows, words, 0)
         if self.reduction == "none":
             return values.view(target.shape)

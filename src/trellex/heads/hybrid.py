@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from trellex.arrays import bounded
 from trellex.heads.bits import BitLayer
 from trellex.heads.distribution import HybridDistribution, on_rows
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
@@ -31,7 +32,7 @@ class HybridHead(HybridDistribution, Head):
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         rare, rare_word = target >= self.first_rare, target.clamp(min=self.first_rare)
         log_softmax = self._logits(h).log_softmax(-1)
-        softmax_loss = -log_softmax.gather(-1, target.clamp(max=self.first_rare)[:, None])[:, 0]
+        softmax_loss = bounded(-log_softmax.gather(-1, target.clamp(max=self.first_rare)[:, None])[:, 0])
         if self.label_smoothing:
             return self._smoothed(h, log_softmax, softmax_loss, rare, rare_word)
         bits_loss = on_rows(self.bits.loss, rare, h, rare_word, self.first_rare)
@@ -43,7 +44,7 @@ class HybridHead(HybridDistribution, Head):
         """(1 − ε) of the target's loss and ε of the mean over all words, of which a share r is rare. -> [T]"""
         epsilon, rare_share = self.label_smoothing, 1 - self.first_rare / self.vocab_size
         of_frequent = log_softmax[:, : self.first_rare].sum(-1) / self.vocab_size
-        mean = -(of_frequent + rare_share * log_softmax[:, self.first_rare])
+        mean = bounded(-(of_frequent + rare_share * log_softmax[:, self.first_rare]))
         of_mean = epsilon * rare_share  # how much of the bits' loss goes to the mean over the rare words, in any row
         weight = (1 - epsilon) * rare.to(log_softmax.dtype) + of_mean
         bits_loss = weight * self.bits.loss(h, rare_word, of_mean / weight)

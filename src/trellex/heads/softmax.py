@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from trellex.arrays import bounded
 from trellex.heads.distribution import SoftmaxDistribution
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 
@@ -21,8 +22,8 @@ class SoftmaxHead(SoftmaxDistribution, Head):
         return at_least_single(self.linear(h))
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
-        smoothing = self.label_smoothing
-        return nn.functional.cross_entropy(self._logits(h), target, reduction="none", label_smoothing=smoothing)
+        smoothing, logits = self.label_smoothing, self._logits(h)
+        return bounded(nn.functional.cross_entropy(logits, target, reduction="none", label_smoothing=smoothing))
 
     def cost(self) -> Cost:
         return linear_cost(self.linear)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from trellex.trellis import kernels
 
-CERTAIN = tl.constexpr(kernels.CERTAIN)
+CERTAIN, LARGEST = tl.constexpr(kernels.CERTAIN), tl.constexpr(kernels.LARGEST)
 NOWHERE = tl.constexpr(-1e30)  # the log-sum of no way at all; finite, so that a difference of two is no NaN
 
 WORDS = 2  # side by side in a program
@@ -119,6 +119,7 @@ def _metric(logits, used, masks, register, OUTPUTS: tl.constexpr):
     for output in tl.static_range(OUTPUTS):
         logit = tl.load(logits + output, used, 0.0)
         logit = tl.where(tl.abs(logit) == float("inf"), tl.where(logit > 0, CERTAIN, -CERTAIN), logit)
+        logit = tl.where(tl.abs(logit) > LARGEST, tl.where(logit > 0, LARGEST, -LARGEST), logit)
         metric += logit.to(logits.dtype.element_ty) * _output_bit(tl.load(masks + output), register)
     return metric
 

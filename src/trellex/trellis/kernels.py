@@ -16,6 +16,7 @@ from trellex.trellis.compilation import compiled_with
 # Constants and all kernels that call each other stand here, because before numba takes a kernel from its cache it looks
 # for changes in the file of that kernel alone.
 CERTAIN = 1e4  # nats; stands for an infinite logit: outweighs ordinary ones, adds up, leaves digits in float32
+LARGEST = 2.0**83  # stands for a logit beyond; float32 has it exactly, and sums of many of it
 ONE = np.uint32(1)  # indices stay unsigned, which spares the check for negative ones
 
 SAFE_SPAN = 600.0  # nats of a score above or below 0, within which sums need no scaling in float64
@@ -39,7 +40,10 @@ def _log_odds(prob):
 
 @compiled
 def _finite(logit):
-    return math.copysign(CERTAIN, logit) if abs(logit) == math.inf else logit
+    """A logit of which many can be added up; NaN stays."""
+    if abs(logit) > LARGEST:
+        return math.copysign(CERTAIN if abs(logit) == math.inf else LARGEST, logit)
+    return logit
 
 
 @compiled

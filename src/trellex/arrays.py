@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
-LARGEST = 2.0**83  # about 1e25: of logits and losses; sums of many are still finite in single precision
+LARGEST = 2.0**83  # about 1e25, of logits and losses in torch: sums of many are finite in single precision
 FEW_ROWS = 1024  # on an accelerator, for which compiled code in main memory, the way included, is faster
 
 Array: TypeAlias = Any  # NDArray or torch.Tensor; what comes out is of the kind that went in
@@ -138,10 +138,8 @@ def log_sum_exp(values: Array) -> Array:
 
 
 def bounded(values: Array) -> Array:
-    """The same with ±LARGEST in place of what is beyond; NaN stays."""
-    if is_tensor(values):
-        return values.clamp(-LARGEST, LARGEST)
-    return np.minimum(np.maximum(values, -LARGEST), LARGEST)
+    """Tensors with ±LARGEST in place of what is beyond; NaN stays. Arrays as they are."""
+    return values.clamp(-LARGEST, LARGEST) if is_tensor(values) else values
 
 
 def log_softmax(logits: Array) -> Array:

@@ -41,7 +41,7 @@ class BitLayer(CodeDistribution, nn.Module):
         """Logits of the bits and log π, in at least single precision. h [T, H] -> [T, K, L], [T, K]"""
         if self.hidden is not None:
             h = self.hidden(h).relu()
-        logits = at_least_single(self.linear(h)).view(len(h), self.mixtures, self.length)
+        logits = bounded(at_least_single(self.linear(h))).view(len(h), self.mixtures, self.length)
         if self.weights is None:
             return logits, logits.new_zeros(len(h), 1)
         return logits, bounded(at_least_single(self.weights(h))).log_softmax(-1)
@@ -58,7 +58,6 @@ class BitLayer(CodeDistribution, nn.Module):
         loss of a single part is linear in the code word, so the mean loss is exactly that of the mean code word.
         """
         logits, log_weights = self.outputs(h)
-        logits = bounded(logits)
         bits = self.redundant_bits(words).to(logits.dtype)
         if isinstance(smoothing, Tensor) or smoothing:
             share = smoothing if isinstance(smoothing, Tensor) else bits.new_full((), smoothing)

@@ -16,7 +16,6 @@ from trellex.arrays import (
     as_count,
     as_integers,
     best_of,
-    bounded,
     doubled,
     draw,
     fetch_few,
@@ -168,12 +167,10 @@ class CodeDistribution(Distribution):
         """Logits of the redundant bits, and log π. h [T, H] -> [T, K, L], [T, K]"""
 
     def _exact_outputs(self, h: Array, fetched: bool = False) -> tuple[Array, Array]:
-        """The same, bounded, in double precision, because scores are large and their differences small; if asked,
-        `fetch_few`.
-        """
+        """The same in double precision, because scores are large and their differences small; if asked, `fetch_few`."""
         outputs = self.outputs(h)
         logits, log_weights = fetch_few(*outputs) if fetched else outputs
-        return bounded(doubled(logits)), doubled(log_weights)
+        return doubled(logits), doubled(log_weights)
 
     @property
     def length(self) -> int:

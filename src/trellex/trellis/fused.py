@@ -16,9 +16,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from trellex import arrays
 from trellex.trellis import kernels
 
-CERTAIN, LARGEST = tl.constexpr(kernels.CERTAIN), tl.constexpr(kernels.LARGEST)
+CERTAIN = tl.constexpr(kernels.CERTAIN)
+LARGEST = tl.constexpr(arrays.LARGEST)  # stands for a logit beyond
 NOWHERE = tl.constexpr(-1e30)  # the log-sum of no way at all; finite, so that a difference of two is no NaN
 
 WORDS = 2  # side by side in a program

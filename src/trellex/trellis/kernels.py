@@ -16,7 +16,7 @@ from trellex.trellis.compilation import compiled_with
 # Constants and all kernels that call each other stand here, because before numba takes a kernel from its cache it looks
 # for changes in the file of that kernel alone.
 CERTAIN = 1e4  # nats; stands for an infinite logit: outweighs ordinary ones, adds up, leaves digits in float32
-LARGEST = 2.0**83  # stands for a logit beyond; float32 has it exactly, and sums of many of it
+LARGEST_SINGLE, LARGEST = 2.0**110, 2.0**990  # stand for float32 and float64 beyond, so that sums of many are finite
 ONE = np.uint32(1)  # indices stay unsigned, which spares the check for negative ones
 
 SAFE_SPAN = 600.0  # nats of a score above or below 0, within which sums need no scaling in float64
@@ -39,10 +39,16 @@ def _log_odds(prob):
 
 
 @compiled
-def _finite(logit):
-    """A logit of which many can be added up; NaN stays."""
-    if abs(logit) > LARGEST:
-        return math.copysign(CERTAIN if abs(logit) == math.inf else LARGEST, logit)
+def _largest(logits):
+    """The largest logit of which many can be added up in the type of these."""
+    return LARGEST_SINGLE if logits.itemsize == 4 else LARGEST
+
+
+@compiled
+def _finite(logit, largest):
+    """What a logit counts; NaN stays."""
+    if abs(logit) > largest:
+        return math.copysign(CERTAIN if abs(logit) == math.inf else largest, logit)
     return logit
 
 
@@ -70,7 +76,7 @@ def butterfly(rows, outputs, automaton, of_probs, numbers, scores):
     """
     num_outputs, half = outputs.ndim, outputs.shape[-1]  # the first is known when this is compiled
     is_one = outputs.reshape((num_outputs, half))
-    num_bits = automaton.shape[0]
+    num_bits, largest = automaton.shape[0], _largest(rows)
     num_steps = rows.shape[1] // num_outputs
     logits = np.empty(rows.shape[1])
     score, even, odd = np.empty(2 * half), np.empty(half), np.empty(half)
@@ -82,7 +88,7 @@ def butterfly(rows, outputs, automaton, of_probs, numbers, scores):
         is_word = True
         for place in range(rows.shape[1]):
             value = np.float64(rows[row, place])
-            logits[place] = _log_odds(value) if of_probs else _finite(value)
+            logits[place] = _log_odds(value) if of_probs else _finite(value, largest)
             is_word = is_word and logits[place] == logits[place]
         for step in range(num_steps):
             for q in range(half):
@@ -200,13 +206,14 @@ def viterbi(probs, levels, incoming, edges, patterns, bits):
 def _metrics(logits, patterns, metric):
     """The score of every output pattern at every step. logits [L] -> metric [T, patterns]; False if one is NaN"""
     num_patterns, num_outputs = patterns.shape
+    largest = _largest(logits)
     metric[:] = 0.0
     for step in range(metric.shape[0]):
         for output in range(num_outputs):
             logit = np.float64(logits[step * num_outputs + output])
             if logit != logit:
                 return False
-            logit = _finite(logit)
+            logit = _finite(logit, largest)
             for pattern in range(num_patterns):
                 metric[step, pattern] += patterns[pattern, output] * logit
     return True

@@ -10,6 +10,7 @@ from trellex.arrays import as_count
 from trellex.heads.binary import BinaryHead
 from trellex.heads.head import Head
 from trellex.heads.hybrid import HybridHead
+from trellex.heads.memory import weights_named
 from trellex.heads.softmax import SoftmaxHead
 from trellex.heads.spec import BinarySpec, HeadSpec, HybridSpec, SoftmaxSpec
 
@@ -30,4 +31,6 @@ def build_head(spec: Any, *, hidden_size: int, vocab: Any, embedding: nn.Embeddi
     if spec.uses_embedding and embedding is None:
         raise ValueError(f"embedding: {spec.type} is built on word vectors; pass those of the decoder")
     vocab = vocab if hasattr(vocab, "__len__") else as_count(vocab, "vocab")
-    return HEADS[type(spec)](spec, as_count(hidden_size, "hidden_size"), vocab, embedding)
+    hidden_size = as_count(hidden_size, "hidden_size")
+    with weights_named(f"hidden_size {hidden_size}, head {spec.label}"):
+        return HEADS[type(spec)](spec, hidden_size, vocab, embedding)

@@ -184,7 +184,8 @@ class CodeSpec(HeadSpec):
 
     def _peculiarities(self, *as_usual: str) -> list[str]:
         has_the_papers_loss = self.loss in (None, "squared") and "mixtures" not in self.model_fields_set
-        found = super()._peculiarities("decoding", *(["loss"] if has_the_papers_loss else []))
+        tells_no_loss = has_the_papers_loss or self.loss is None
+        found = super()._peculiarities("decoding", *(["loss"] if tells_no_loss else []))
         is_as_expected = self.decoding == ("paper" if has_the_papers_loss else "exact")
         return found if is_as_expected else [*found, f"{self.decoding} decoding"]
 
@@ -281,7 +282,7 @@ def _brief(value: Any) -> str:
 
 
 def _has_form(form: str, name: str) -> bool:
-    return re.fullmatch(form.replace("N", "[0-9]+"), name) is not None
+    return re.fullmatch(form.replace("N", "[0-9]{1,18}"), name) is not None
 
 
 def _suggestion(name: Any, *forms: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import nn
 
 from trellex.codes import Code
 from trellex.heads import HeadSpec, build_head
+from trellex.heads.memory import check_weights, weights_named
 from trellex.heads.spec import size_of
 from trellex.nmt.lstm.network import LSTMNetwork
 from trellex.nmt.model import TranslationModel
@@ -20,7 +22,7 @@ NETWORKS: dict[type[ModelSettings], type[Network]] = {LSTMSettings: LSTMNetwork}
 def build_model(
     settings: ModelSettings, head: Any, source_size: int, vocab: Any, code: Code | None = None
 ) -> TranslationModel:
-    """An untrained model.
+    """An untrained model. Raises ValueError, before memory is taken, if its weights are more than this machine holds.
 
     Args:
         settings: the network
@@ -30,6 +32,16 @@ def build_model(
         code: of a model that was trained, instead of the one that its head would make
     """
     spec = HeadSpec.parse(head)
+    what = f"hidden_size {settings.hidden_size}, embedding_size {settings.embedding_size}, head {spec.label}"
+    with torch.device("meta"), weights_named(what):
+        check_weights(_build(settings, spec, source_size, vocab, code), what)
+    with weights_named(what):
+        return _build(settings, spec, source_size, vocab, code)
+
+
+def _build(
+    settings: ModelSettings, spec: HeadSpec, source_size: int, vocab: Any, code: Code | None
+) -> TranslationModel:
     target_size = size_of(vocab)
     embedding = nn.Embedding(target_size, settings.embedding_size) if spec.uses_embedding else None
     described = spec if code is None else spec.with_options(code=code)

@@ -15,6 +15,8 @@ from trellex.search.sampling import sample
 
 Result = TypeVar("Result")
 
+MAX_WIDTH = 10_000  # hypotheses of a sentence
+
 
 @dataclass(frozen=True)
 class SearchSettings:
@@ -35,8 +37,8 @@ class SearchSettings:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.beam < 1 or self.nbest < 1:
-            raise ValueError(f"beam and nbest: expected at least 1, got {self.beam} and {self.nbest}")
+        if not (1 <= self.beam <= MAX_WIDTH and 1 <= self.nbest <= MAX_WIDTH):
+            raise ValueError(f"beam and nbest: expected 1 to {MAX_WIDTH:,}, got {self.beam} and {self.nbest}")
         if self.sample and self.beam > 1:
             raise ValueError(f"beam: sampling has no beam, got {self.beam}; leave one of sample and beam out")
         if not self.sample and self.nbest > self.beam:

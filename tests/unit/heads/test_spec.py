@@ -332,3 +332,12 @@ def test_the_package_gives_the_rest_when_it_is_asked_for():
     assert (trellex.heads.build_head, trellex.heads.Cost, trellex.heads.Head) == (build_head, Cost, Head)
     with pytest.raises(AttributeError, match="module 'trellex.heads' has no attribute 'Heads'"):
         trellex.heads.Heads  # noqa: B018
+
+
+def test_a_number_beyond_all_measure():
+    with pytest.raises(ValueError, match=r"^type: expected softmax, .*, got 'hybrid-9+\.\.\.9+'"):
+        HeadSpec.parse("hybrid-" + "9" * 5000)
+
+
+def test_a_label_without_a_loss():
+    assert HeadSpec.parse({"type": "binary", "loss": None, "mixtures": 2}).label == "binary (mixtures 2)"

@@ -113,3 +113,37 @@ def test_the_network_has_the_sizes_of_the_vocabularies():
     assert network.settings == SETTINGS
     assert network.encoder.embedding.weight.shape == (15, 6)
     assert network.embedding.weight.shape == (20, 6)
+
+
+class TestMemory:
+    @pytest.mark.parametrize("size", [2**20, 2**40, 2**62, 2**70])
+    @pytest.mark.parametrize("name", ["hidden_size", "embedding_size", "hidden_layer", "mixtures"])
+    def test_what_does_not_fit_is_named_before_it_is_taken(self, name, size):
+        size = size * 2**10 if size == 2**20 and name != "hidden_size" else size
+        settings = SETTINGS.model_copy(update={name: size} if name in ModelSettings.model_fields else {})
+        options = {} if name in ModelSettings.model_fields else {name: size}
+        with pytest.raises(ValueError, match=f"{name} {size}.*; choose smaller sizes"):
+            build_model(settings, {"type": "binary-ec", **options}, 10_000, 10_000)
+
+    @pytest.mark.parametrize("size", [2**46, 2**62, 2**70])
+    def test_of_a_head_alone(self, size):
+        for spec, hidden_size in (("softmax", size), ({"type": "binary", "hidden_layer": size}, 8)):
+            with pytest.raises(ValueError, match=f"{size}.*: too large for any memory; choose smaller sizes"):
+                build_head(spec, hidden_size=hidden_size, vocab=100)
+
+    def test_the_look_beforehand_draws_no_numbers(self):
+        torch.manual_seed(5)
+        build_model(SETTINGS, "binary", 9, 9)
+        after = torch.rand(1)
+        torch.manual_seed(5)
+        build_head("binary", hidden_size=6, vocab=9)
+        LSTMNetwork(SETTINGS, 9, 9)
+        assert torch.equal(torch.rand(1), after)
+
+    def test_other_mistakes_keep_their_class(self, monkeypatch):
+        def fail(*_):
+            raise RuntimeError("a mistake")
+
+        monkeypatch.setattr(LSTMNetwork, "__init__", fail)
+        with pytest.raises(RuntimeError, match="a mistake"):
+            build_model(SETTINGS, "binary", 9, 9)

@@ -13,9 +13,11 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"beam": 0}, "beam and nbest: expected at least 1, got 0 and 1"),
-            ({"nbest": 0}, "beam and nbest: expected at least 1, got 1 and 0"),
-            ({"nbest": -3, "sample": True}, "beam and nbest: expected at least 1, got 1 and -3"),
+            ({"beam": 0}, "beam and nbest: expected 1 to 10,000, got 0 and 1"),
+            ({"beam": 1 << 62}, f"beam and nbest: expected 1 to 10,000, got {1 << 62} and 1"),
+            ({"nbest": 10_001, "sample": True}, "beam and nbest: expected 1 to 10,000, got 1 and 10001"),
+            ({"nbest": 0}, "beam and nbest: expected 1 to 10,000, got 1 and 0"),
+            ({"nbest": -3, "sample": True}, "beam and nbest: expected 1 to 10,000, got 1 and -3"),
             ({"beam": 4, "sample": True}, "beam: sampling has no beam, got 4; leave one of sample and beam out"),
             ({"nbest": 2}, "nbest: a beam of 1 finds no more, got 2; widen the beam"),
             ({"beam": 4, "nbest": 5}, "nbest: a beam of 4 finds no more, got 5; widen the beam"),

@@ -48,4 +48,6 @@ for verb in (new, prepare, train, average, experiment, translate, score, evaluat
     app.command(epilog=examples_of(verb))(verb)
 
 if __name__ == "__main__":
-    app()
+    from trellex.__main__ import main
+
+    main()

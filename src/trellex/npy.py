@@ -8,6 +8,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from trellex.memory import is_out_of_memory
+
 
 def load_array(
     path: Path, shape: tuple[int, ...], *kinds: DTypeLike, remedy: str, mapped: bool = False
@@ -21,6 +23,8 @@ def load_array(
     try:
         array = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # numpy has many ways to fail on what is not its own
+        if is_out_of_memory(error):
+            raise
         raise ValueError(f"{path}: not an array ({error or type(error).__name__}); {remedy}") from error
     expected = [np.dtype(kind).newbyteorder("<") for kind in kinds]
     if array.dtype not in expected or array.shape != shape:

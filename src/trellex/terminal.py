@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import Parameter
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from pydantic import BaseModel, ValidationError
@@ -20,11 +20,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from trellex.files import FullDiskError, denied, is_full_disk
+from trellex.memory import is_out_of_memory
 from trellex.records import problems
+from trellex.streams import take_streams
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Verify = Annotated[bool, typer.Option(help="Compare the model's files with their checksums before they are used.")]
 
 EXTRAS = {  # those that bring the modules which the base install has not
     **dict.fromkeys(("torch", "safetensors", "onnx"), "train"),
@@ -34,26 +37,62 @@ EXTRAS = {  # those that bring the modules which the base install has not
     "tensorboard": "tensorboard",
 }
 
+EXPLAINED = (ValueError, OSError, ImportError, FloatingPointError, MemoryError, RecursionError)
+LESS_MEMORY = (
+    "give translate and score a smaller --batch-tokens or --beam, "
+    "and train with a smaller training.batch_sentences, training.batch_tokens or model.hidden_size"
+)
+
 stderr = Console(stderr=True)
+
+
+def run(app: typer.Typer) -> NoReturn:
+    """Run the command line, and end: nothing that it printed is lost without an error, be it help."""
+    take_streams()
+    try:
+        with _explained():
+            app(prog_name="trellex")
+    except BrokenPipeError:
+        _drop_unwritten()
+        sys.exit(1)
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)
+    sys.exit(0)
 
 
 @contextmanager
 def errors_explained() -> Iterator[None]:
     """Turn errors that tell the user what to do into a line on stderr and exit status 1."""
-    with _ended_by_signals():
+    with _ended_by_signals(), _explained():
+        yield
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
         try:
             yield
-            _flush_stdout()
-        except BrokenPipeError:
-            raise  # the reader has left, as `head` does: typer ends quietly
-        except (ValueError, OSError, ImportError, FloatingPointError) as error:
-            complain(_told(error))
-            _drop_unwritten()
-            raise typer.Exit(1) from error
+        except (SystemExit, typer.Exit):
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise  # the reader has left, as `head` does: the end is quiet
+    except Exception as error:
+        if not isinstance(error, EXPLAINED) and not is_out_of_memory(error):
+            raise
+        complain(_told(error))
+        _drop_unwritten()
+        raise typer.Exit(1) from error
 
 
 def _told(error: Exception) -> str:
     """What is wrong and what to do, in a line."""
+    if is_out_of_memory(error):
+        detail = str(error).strip().partition("\n")[0]
+        return f"too little memory ({detail or type(error).__name__}); {LESS_MEMORY}"
+    if isinstance(error, RecursionError):
+        return f"something is nested too deeply to be read ({error}); look at the JSON or YAML files that were given"
     if isinstance(error, ValidationError):
         return "; ".join(problems(error))
     if isinstance(error, ModuleNotFoundError):
@@ -69,14 +108,9 @@ def _told(error: Exception) -> str:
 def _drop_unwritten() -> None:
     """Forget what stdout could not take, for at its end Python would try, and complain, once more."""
     try:
-        _flush_stdout()
+        sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _flush_stdout() -> None:
-    if sys.stdout is not None:
-        sys.stdout.flush()
 
 
 def tell(message: str) -> None:
@@ -99,13 +133,16 @@ def _ended_by_signals() -> Iterator[None]:
     def leave(number: int, _: Any) -> None:
         sys.exit(128 + number)
 
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = [signal.signal(number, leave) for number in numbers]
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: leave, signal.SIGHUP: leave}
+    before = {number: signal.getsignal(number) for number in handlers}
+    heeded = [number for number in handlers if before[number] is not signal.SIG_IGN]  # not so after `nohup`
     try:
+        for number in heeded:
+            signal.signal(number, handlers[number])
         yield
     finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
+        for number in heeded:
+            signal.signal(number, before[number])
 
 
 def show(result: dict[str, Any], as_json: bool) -> None:

@@ -247,7 +247,12 @@ class Translator:
 
 
 def load(
-    path: str | Path, *, threads: int | None = None, device: str = "cpu", decoding: str | None = None
+    path: str | Path,
+    *,
+    threads: int | None = None,
+    device: str = "cpu",
+    decoding: str | None = None,
+    verify: bool = True,
 ) -> Translator:
     """A translator from a folder that `trellex export` made, without torch; or from a run or checkpoint, with it.
 
@@ -256,6 +261,7 @@ def load(
         threads: CPU threads; unless given, 1 for an exported model, and as many as it likes for torch
         device: of a model in torch: auto, cpu or cuda
         decoding: "paper" or "exact", instead of what a model in torch was trained with
+        verify: compare the files with their checksums before they are used; one that was damaged could mistranslate
     """
     folder = Path(path)
     check_kind(folder, RUN, CHECKPOINT, EXPORT)
@@ -266,7 +272,7 @@ def load(
             raise ValueError(f"{folder}: an exported model runs on the CPU, as it was exported; leave the option out")
         from trellex.runtime.model import load_export
 
-        return Translator(load_export(folder, as_count(1 if threads is None else threads, "threads")))
+        return Translator(load_export(folder, as_count(1 if threads is None else threads, "threads"), verify))
     try:
         from trellex.training.loading import load_checkpoint
     except ModuleNotFoundError as error:
@@ -278,4 +284,4 @@ def load(
         import torch
 
         torch.set_num_threads(as_count(threads, "threads"))
-    return Translator(load_checkpoint(folder, device, decoding))
+    return Translator(load_checkpoint(folder, device, decoding, verify=verify))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from trellex.terminal import Json, errors_explained, examples, show
+from trellex.terminal import Json, Verify, errors_explained, examples, show
 
 
 @examples("trellex export phrasebook/run phrasebook.int8")
@@ -16,6 +16,7 @@ def export(
     folder: Annotated[Path, typer.Argument(help="Where to put the exported model.")],
     precision: Annotated[str, typer.Option(help="fp32, or int8: faster, and somewhat smaller.")] = "int8",
     decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
+    verify: Verify = True,
     as_json: Json = False,
 ) -> None:
     """Write a model for CPUs: `trellex translate` runs it with ONNX Runtime and without torch."""
@@ -25,6 +26,6 @@ def export(
         from trellex.training.loading import load_checkpoint
 
         check_place(folder)
-        export_model(load_checkpoint(model, decoding=decoding), folder, precision)
+        export_model(load_checkpoint(model, decoding=decoding, verify=verify), folder, precision)
         files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
         show({"folder": str(folder), "precision": precision, "bytes": sum(files.values()), **files}, as_json)

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from trellex.terminal import Json, errors_explained, examples, show
+from trellex.terminal import Json, Verify, errors_explained, examples, show
 
 
 @examples("trellex info phrasebook/run")
 def info(
     model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
+    verify: Verify = True,
     as_json: Json = False,
 ) -> None:
     """The paper's columns: bits, outputs, and parameters of the output layer and of all, against softmax.
@@ -26,12 +27,16 @@ def info(
         check_kind(model, RUN, CHECKPOINT, EXPORT)
         if is_export(model):
             export = Export.open(model)
-            export.verify()
+            if verify:
+                export.verify()
             manifest = export.manifest
             facts: dict[str, Any] = {"head": manifest.head.as_text(), "precision": manifest.precision}
             facts |= {"target words": manifest.vocab_size, "from": manifest.text.source_language}
             facts |= {"to": manifest.text.target_language, "decoding": getattr(manifest.head, "decoding", "exact")}
-            facts |= {"bytes": sum(size for size, _ in manifest.files.values()), "checksums": "right"}
+            facts |= {
+                "bytes": sum(size for size, _ in manifest.files.values()),
+                "checksums": "right" if verify else "not compared",
+            }
             show(facts, as_json)
             return
         from trellex.evaluation.size import Size
@@ -39,7 +44,7 @@ def info(
         from trellex.training.checkpoint import model_folder
         from trellex.training.loading import load_checkpoint
 
-        loaded, average = load_checkpoint(model), Average.find(model_folder(model))
+        loaded, average = load_checkpoint(model, verify=verify), Average.find(model_folder(model))
         facts = {"head": loaded.head.as_text(), "step": loaded.step}
         facts |= average.summary(()) if average else {}
         show({**facts, **Size.of(loaded.model).columns()}, as_json)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trellex.terminal import complain, errors_explained, examples, stderr, tell
+from trellex.terminal import Verify, complain, errors_explained, examples, stderr, tell
 
 if TYPE_CHECKING:
     from trellex.translator import Translation
@@ -41,6 +41,7 @@ def translate(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
     batch_tokens: Annotated[int, typer.Option(min=1, help="Source words translated side by side.")] = 2048,
+    verify: Verify = True,
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads; 1 for an exported model unless given.")
     ] = None,
@@ -88,7 +89,7 @@ def translate(
             raise ValueError("seed: only sampling is random; add --sample, or leave --seed out")
         if not files and sys.stdin is None:
             raise ValueError("stdin is closed; name a file to translate")
-        if output is None and sys.stdout is None:
+        if output is None and not sys.stdout.writable():
             raise ValueError("stdout is closed; name a file to write to with --output")
         if output is None and hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8")
@@ -101,7 +102,7 @@ def translate(
             if written is not None and written != IN_JSON:
                 check_new_file(written)
         pictures = None if attention_picture is None else HeatMaps(attention_picture)
-        translator = load(model, threads=threads, device=device, decoding=decoding)
+        translator = load(model, threads=threads, device=device, decoding=decoding, verify=verify)
         random, problems, done = np.random.default_rng(seed), 0, 0
         attends = alignments is not None or pictures is not None
         wants = random, with_scores, attends, replace_unknown

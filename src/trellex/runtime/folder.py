@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from trellex.checksums import check_sums, sha256
+from trellex.checksums import check_sums, check_sums_once, sha256
 from trellex.files import atomic_folder, check_readable, check_writable
 from trellex.heads.spec import AnyHeadSpec
 from trellex.kinds import EXPORT, EXPORT_FILE, check_kind
@@ -37,6 +39,14 @@ class RuntimeManifest(Record):
     head: AnyHeadSpec
     vocab_size: int = Field(ge=2)  # target words
     files: dict[str, tuple[int, str]] = Field({})  # bytes and SHA-256 of every other file
+    checksum: str | None = None  # of all the rest, see `_checksum`; older exports have none
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_whole(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("checksum") is not None and data["checksum"] != _checksum(data):
+            raise ValueError("damaged, its checksum differs")
+        return data
 
     @property
     def is_int8(self) -> bool:
@@ -58,12 +68,14 @@ class Export(NamedTuple):
     def open(cls, path: Path) -> Export:
         """Read the manifest, and check that every file is there and whole. Raises ValueError that names what is not."""
         check_kind(path, EXPORT)
+        if not (path / MANIFEST).is_file():
+            raise ValueError(f"{path / MANIFEST}: missing, or not a file; {REMEDY}")
         manifest = RuntimeManifest.load_json(path / MANIFEST, "the manifest of an exported model", REMEDY)
         for name, (size, _) in manifest.files.items():
             if Path(name).name != name:
                 raise ValueError(f"{path / MANIFEST}: {name!r} is not a plain file name; {REMEDY}")
             if not (path / name).is_file():
-                raise ValueError(f"{path / name}: missing; {REMEDY}")
+                raise ValueError(f"{path / name}: missing, or not a file; {REMEDY}")
             check_readable(path / name)
             found = (path / name).stat().st_size
             if found != size:
@@ -79,18 +91,33 @@ class Export(NamedTuple):
     def array(self, name: str, shape: tuple[int, ...], *types: Any, mapped: bool = False) -> NDArray[Any]:
         """Numbers of this shape and of one of these types, single precision unless given.
 
-        Raises ValueError that names the file if it has others.
+        Raises ValueError that names the file if it has others, or some that are not finite. Those of a mapped one are
+        not looked at, for then all would be read: that they are as they were written is for its checksum to say.
         """
         path = self.file(f"{name}.npy")
-        return load_array(path, shape, *(types or (np.float32,)), remedy=REMEDY, mapped=mapped)
+        array = load_array(path, shape, *(types or (np.float32,)), remedy=REMEDY, mapped=mapped)
+        if not mapped and not np.isfinite(array).all():
+            raise ValueError(f"{path}: holds numbers that are not finite; {REMEDY}")
+        return array
 
-    def verify(self) -> None:
-        """Compare every file with its checksum. Raises ValueError that names the first that differs."""
-        check_sums(self.path, {name: checksum for name, (_, checksum) in self.manifest.files.items()}, REMEDY)
+    def verify(self, again: bool = True) -> None:
+        """Compare every file with its checksum. Raises ValueError that names the first that differs.
+
+        again: even if they were, and have not changed since
+        """
+        sums = {name: checksum for name, (_, checksum) in self.manifest.files.items()}
+        (check_sums if again else check_sums_once)(self.path, sums, REMEDY)
 
 
 def is_export(folder: Path) -> bool:
-    return (folder / MANIFEST).is_file()
+    """Whether a folder is meant to be one: it may be damaged."""
+    return os.path.lexists(folder / MANIFEST)
+
+
+def _checksum(data: dict[str, Any]) -> str:
+    """The SHA-256 of a manifest, as JSON tells it, without its own; spaces and the order of keys do not matter."""
+    rest = {key: value for key, value in data.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 @contextmanager
@@ -100,26 +127,33 @@ def new_export(folder: Path, manifest: RuntimeManifest) -> Iterator[Path]:
     with atomic_folder(folder) as new:
         yield new
         files = {path.name: (path.stat().st_size, sha256(path)) for path in sorted(new.iterdir())}
-        manifest.model_copy(update={"files": files}).save_json(new / MANIFEST, indent=1)
+        whole = manifest.model_copy(update={"files": files})
+        checksum = _checksum(whole.model_dump(mode="json"))
+        whole.model_copy(update={"checksum": checksum}).save_json(new / MANIFEST, indent=1)
+        check_place(folder)  # in the meantime others may have put files there
 
 
 def check_place(folder: Path) -> None:
     """Raises ValueError or OSError if no export can be written here.
 
-    Only an earlier export with nothing else in it, or an empty folder, is replaced.
+    Only an earlier export with nothing else in it, or an empty folder, is replaced; of a link, what it leads to.
     """
+    if folder.is_symlink() and not folder.exists():
+        raise ValueError(f"{folder}: is a link that leads nowhere; remove it, or choose another folder")
     if folder.exists() and not _is_ours(folder):
         raise ValueError(f"{folder}: is there already and holds other files; choose another folder")
     check_writable(folder.resolve().parent)
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether a folder is empty or holds an export and nothing else."""
-    names = {path.name for path in folder.iterdir()} if folder.is_dir() else {""}
+    """Whether a folder is empty or holds files that the manifest of an export names, whole or damaged, alone."""
+    if not folder.is_dir() or any(path.is_symlink() or not path.is_file() for path in folder.iterdir()):
+        return False
+    names = {path.name for path in folder.iterdir()}
     if not names:
         return True
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())  # of any version
         return manifest["format"] == FORMAT and names <= {MANIFEST, *manifest["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False

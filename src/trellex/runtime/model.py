@@ -58,9 +58,17 @@ class RuntimeModel:
         return self.layer.sample(state.hidden, temperature, random)
 
 
-def load_export(folder: Path, threads: int = 1) -> LoadedModel[RuntimeModel]:
-    """The model of a folder that `trellex export` made. Raises ValueError that names what is wrong with it."""
+def load_export(folder: Path, threads: int = 1, verify: bool = True) -> LoadedModel[RuntimeModel]:
+    """The model of a folder that `trellex export` made. Raises ValueError that names what is wrong with it.
+
+    Args:
+        folder: that folder
+        threads: of ONNX Runtime
+        verify: compare every file with its checksum before it is used, unless it was and has not changed since
+    """
     export = Export.open(folder)
+    if verify:
+        export.verify(again=False)
     manifest = export.manifest
     try:
         source, target = (Vocabulary.load(export.file(f"vocab.{side}.txt")) for side in ("source", "target"))

@@ -13,6 +13,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before it is imported: wh
 import onnxruntime
 from numpy.typing import NDArray
 
+from trellex.memory import is_out_of_memory
 from trellex.runtime.folder import REMEDY, Export
 
 
@@ -36,6 +37,8 @@ class Session:
         try:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has no common class for its errors
+            if is_out_of_memory(error):
+                raise MemoryError(f"{path}: {error}") from error
             raise ValueError(f"{path}: not a graph that this ONNX Runtime reads ({error}); {REMEDY}") from error
         self.path = path
         self._widths = {
@@ -64,6 +67,8 @@ class Session:
         try:
             results: list[NDArray[Any]] = self._session.run(outputs, inputs)
         except Exception as error:  # as above
+            if is_out_of_memory(error):
+                raise MemoryError(f"{self.path}: {error}") from error
             raise ValueError(f"{self.path}: does not run ({error}); {REMEDY}") from error
         return results
 

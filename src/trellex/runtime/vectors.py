@@ -62,7 +62,7 @@ class GateVectors:
     def load(cls, export: Export, name: str, vocab_size: int, width: int) -> GateVectors:
         """The table that `save` wrote. Raises ValueError if it is not one of so many words and numbers."""
         table = export.array(name, (vocab_size, GATES, width // GATES), np.int8, mapped=True)
-        return cls(table, export.array(f"{name}.scales", (vocab_size, GATES, 1), mapped=True))
+        return cls(table, export.array(f"{name}.scales", (vocab_size, GATES, 1)))
 
     @staticmethod
     def save(path: Path, blocks: Iterable[Floats], vocab_size: int, width: int) -> None:

@@ -1,10 +1,13 @@
 """The folder of an exported model is written whole or not at all, and what is wrong with it is named."""
 
+import contextlib
 import copy
+import hashlib
 import json
 import os
 import pickle
 import shutil
+import socket
 from pathlib import Path
 
 import numpy as np
@@ -40,9 +43,10 @@ def contents(folder):
 
 
 def change(folder, change):
-    """Changes the manifest."""
+    """Changes the manifest, as one may that has no checksum."""
     path = folder / MANIFEST
     data = json.loads(path.read_text())
+    data.pop("checksum", None)
     change(data)
     path.write_text(json.dumps(data))
 
@@ -50,7 +54,7 @@ def change(folder, change):
 def replace(folder, name, content):
     """Replaces a file and makes the manifest say that it is as it should be."""
     (folder / name).write_bytes(content)
-    change(folder, lambda data: data["files"].update({name: [len(content), "0" * 64]}))
+    change(folder, lambda data: data["files"].update({name: [len(content), hashlib.sha256(content).hexdigest()]}))
 
 
 def assert_refused(folder, *parts):
@@ -114,6 +118,40 @@ class TestFiles:
     def test_others_are_left_alone(self, folder):
         (folder / "README").write_text("mine")
         load_export(folder)
+
+
+class TestOtherThings:
+    """In the place of a file: nothing is waited for, and what is wrong is named."""
+
+    @pytest.mark.parametrize("name", [*NAMES, MANIFEST])
+    @pytest.mark.parametrize("kind", ["fifo", "socket", "folder", "dangling link", "link to itself"])
+    def test_is_refused(self, folder, name, kind):
+        path = folder / name
+        path.unlink()
+        if kind == "fifo":
+            os.mkfifo(path)
+        elif kind == "socket":
+            with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(folder):
+                server.bind(name)
+        elif kind == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to("nowhere" if kind == "dangling link" else name)
+        assert_refused(folder, f"{path}: missing, or not a file")
+        with pytest.raises(ValueError, match="missing, or not a file"):
+            Export.open(folder)
+
+    @pytest.mark.parametrize("kind", ["fifo", "link"])
+    def test_beside_the_files_does_not_matter(self, folder, kind):
+        os.mkfifo(folder / "other.json") if kind == "fifo" else (folder / "other.json").symlink_to("nowhere")
+        load_export(folder)
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+    @pytest.mark.parametrize("name", [*NAMES, MANIFEST])
+    def test_that_may_not_be_read(self, folder, name):
+        (folder / name).chmod(0)
+        with pytest.raises(PermissionError, match=f"{folder / name}: permission denied"):
+            trellex.load(folder)
 
 
 class TestManifest:
@@ -254,14 +292,14 @@ class TestGarbage:
     def test_of_the_same_size(self, folder, name):
         size = (folder / name).stat().st_size
         for seed in range(3):
-            (folder / name).write_bytes(np.random.default_rng(seed).bytes(size))
+            replace(folder, name, np.random.default_rng(seed).bytes(size))
             assert_refused(folder)
-        (folder / name).write_bytes(bytes(size))
+        replace(folder, name, bytes(size))
         assert_refused(folder)
 
     @pytest.mark.parametrize("name", GRAPHS)
     def test_graphs_are_named(self, folder, name):
-        (folder / name).write_bytes(b"x" * (folder / name).stat().st_size)
+        replace(folder, name, b"x" * (folder / name).stat().st_size)
         assert_refused(folder, folder / name, "ONNX Runtime")
 
     @pytest.mark.parametrize("name", ARRAYS)
@@ -311,6 +349,61 @@ class TestGarbage:
 
 
 class TestVerify:
+    def test_random_bytes_do_not_pass_for_weights(self, both, tmp_path):
+        folder = shutil.copytree(both(HEAD, "int8")[2], tmp_path / "export")
+        for path in folder.glob("*.weights"):
+            content = path.read_bytes()
+            path.write_bytes(np.random.default_rng(0).bytes(len(content)))
+            assert_refused(folder, f"{path}: damaged, its checksum differs")
+            path.write_bytes(content)
+        load_export(folder)
+
+    @pytest.mark.parametrize("load", [load_export, trellex.load])
+    def test_only_if_it_is_wanted(self, folder, load):
+        content = (folder / "vocab.target.txt").read_bytes()
+        (folder / "vocab.target.txt").write_bytes(content.replace(b"t5", b"t_"))
+        with pytest.raises(ValueError, match=r"vocab.target.txt: damaged"):
+            load(folder)
+        assert load(folder, verify=False).target_vocabulary.tokens(np.array([5])) == ["t_"]
+
+    def test_files_are_verified_before_they_are_parsed(self, folder, monkeypatch):
+        opened = []
+        monkeypatch.setattr("trellex.runtime.session.onnxruntime.InferenceSession", opened.append)
+        (folder / "source.vectors.npy").write_bytes(bytes((folder / "source.vectors.npy").stat().st_size))
+        assert_refused(folder, "source.vectors.npy: damaged")
+        assert opened == []
+
+    @pytest.mark.parametrize("precision", ["fp32", "int8"])
+    def test_every_byte_of_the_manifest(self, both, tmp_path, precision):
+        """Whatever still is the same JSON may be read; all else is refused."""
+        folder = shutil.copytree(both(HEAD, precision)[2], tmp_path / "export")
+        content, before = (folder / MANIFEST).read_bytes(), Export.open(folder).manifest
+        read = 0
+        for place in range(len(content)):
+            for bit in (1, 32):
+                damaged = bytearray(content)
+                damaged[place] ^= bit
+                (folder / MANIFEST).write_bytes(damaged)
+                with contextlib.suppress(ValueError):
+                    assert Export.open(folder).manifest == before, bytes(damaged[place - 20 : place + 20])
+                    read += 1
+        assert read < len(content) / 4  # spaces
+
+    def test_a_manifest_of_before_checksums(self, folder):
+        change(folder, lambda data: None)
+        assert Export.open(folder).manifest.checksum is None
+        load_export(folder)
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    @pytest.mark.parametrize("name", ["bits.linear.weight", "softmax.weight", "target.vectors.scales"])
+    def test_numbers_that_are_not_finite(self, both, tmp_path, name, value):
+        folder = shutil.copytree(both(HEAD, "int8")[2], tmp_path / "export")
+        array = np.load(folder / f"{name}.npy")
+        array[3] = value
+        np.save(folder / f"{name}.npy", array)
+        replace(folder, f"{name}.npy", (folder / f"{name}.npy").read_bytes())
+        assert_refused(folder, f"{folder / name}.npy: holds numbers that are not finite")
+
     def test_a_whole_folder(self, folder):
         Export.open(folder).verify()
 
@@ -409,6 +502,59 @@ class TestExport:
 
 
 class TestForeignThings:
+    def test_a_file_that_comes_while_the_export_is_made_is_spared(self, model_of, folder):
+        with pytest.raises(ValueError, match="holds other files"), new_export(folder, Export.open(folder).manifest):
+            (folder / "notes.txt").write_text("mine")
+        assert (folder / "notes.txt").read_text() == "mine"
+        assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+    @pytest.mark.parametrize("kind", ["link", "folder", "fifo"])
+    @pytest.mark.parametrize("name", ["encoder.onnx", MANIFEST, "notes"])
+    def test_links_and_folders_are_not_ours_whatever_their_names(self, model_of, folder, tmp_path, kind, name):
+        change(folder, lambda data: data["files"].update(notes=[4, "0" * 64]))
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "thesis").write_bytes((folder / MANIFEST).read_bytes())
+        (folder / name).unlink(missing_ok=True)
+        if kind == "link":
+            (folder / name).symlink_to(tmp_path / "mine" / "thesis")
+        elif kind == "folder":
+            shutil.move(tmp_path / "mine", folder / name)
+        else:
+            os.mkfifo(folder / name)
+        before = sorted(path for path in tmp_path.rglob("*"))
+        with pytest.raises(ValueError, match="holds other files; choose another folder"):
+            export(model_of("binary-ec"), folder)
+        assert sorted(path for path in tmp_path.rglob("*")) == before
+
+    @pytest.mark.parametrize("name", ["../thesis", "thesis/..", "/thesis", "notes/thesis"])
+    def test_what_a_manifest_names_outside_is_not_touched(self, model_of, folder, name):
+        (folder.parent / "thesis").write_text("years of work")
+        change(folder, lambda data: data["files"].update({name: [13, "0" * 64]}))
+        export(model_of("binary-ec"), folder)
+        assert (folder.parent / "thesis").read_text() == "years of work"
+        assert sorted(path.name for path in folder.parent.iterdir()) == [folder.name, "thesis"]
+
+    def test_a_damaged_export_is_replaced(self, model_of, folder):
+        """As the message about it advises."""
+        (folder / "encoder.weights").write_bytes(b"short")
+        export(model_of("binary-ec"), folder)
+        load_export(folder)
+
+    def test_a_link_stays_and_what_it_leads_to_is_replaced(self, model_of, folder):
+        link, before = folder.with_name("link"), contents(folder)
+        link.symlink_to(folder)
+        export(model_of("binary-ec"), link)
+        assert link.is_symlink()
+        assert contents(folder) == contents(link) != before
+        assert sorted(path.name for path in folder.parent.iterdir()) == [folder.name, "link"]
+
+    @pytest.mark.parametrize("target", ["nowhere", "link"])
+    def test_a_link_that_leads_nowhere(self, model_of, tmp_path, target):
+        (tmp_path / "link").symlink_to(tmp_path / target)
+        with pytest.raises(ValueError, match="link: is a link that leads nowhere; remove it"):
+            export(model_of("binary-ec"), tmp_path / "link")
+        assert [path.name for path in tmp_path.iterdir()] == ["link"]
+
     def test_an_export_with_other_files_beside_it_is_not_replaced(self, model_of, folder):
         (folder / "notes.txt").write_text("mine")
         with pytest.raises(ValueError, match="holds other files; choose another folder"):
@@ -461,8 +607,7 @@ class TestForeignThings:
             trellex.load(folder).translate(["a b c"])
 
     def test_a_manifest_that_lists_nothing(self, folder):
-        manifest = json.loads((folder / "trellex.json").read_text())
-        (folder / "trellex.json").write_text(json.dumps(manifest | {"files": {}}))
+        change(folder, lambda data: data.update(files={}))
         with pytest.raises(ValueError, match=r"trellex\.json: does not list .*; export the model again"):
             trellex.load(folder)
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import Parameter
+from threading import Timer
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -22,7 +23,7 @@ from rich.table import Table
 from trellex.files import FullDiskError, denied, is_full_disk
 from trellex.memory import is_out_of_memory
 from trellex.records import problems
-from trellex.streams import take_streams
+from trellex.streams import STDERR, take_streams
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -119,7 +120,10 @@ def tell(message: str) -> None:
 
 
 def complain(message: str) -> None:
-    stderr.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
+    try:
+        stderr.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
+    except MemoryError:  # for rich imports what it needs only now
+        os.write(STDERR, f"error: {message}\n".encode())
 
 
 def warn(message: str) -> None:
@@ -133,14 +137,25 @@ def _ended_by_signals() -> Iterator[None]:
     def leave(number: int, _: Any) -> None:
         sys.exit(128 + number)
 
+    def end_after_all(unraisable: sys.UnraisableHookArgs) -> None:
+        """A signal that comes in a callback, as of an import, cannot end anything: it comes again a little later."""
+        if isinstance(unraisable.exc_value, KeyboardInterrupt | SystemExit):
+            number = signal.SIGINT if isinstance(unraisable.exc_value, KeyboardInterrupt) else signal.SIGTERM
+            Timer(0.01, os.kill, (os.getpid(), number)).start()
+        else:
+            tell_unraisable(unraisable)
+
+    tell_unraisable = sys.unraisablehook
     handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: leave, signal.SIGHUP: leave}
     before = {number: signal.getsignal(number) for number in handlers}
     heeded = [number for number in handlers if before[number] is not signal.SIG_IGN]  # not so after `nohup`
     try:
         for number in heeded:
             signal.signal(number, handlers[number])
+        sys.unraisablehook = end_after_all
         yield
     finally:
+        sys.unraisablehook = tell_unraisable
         for number in heeded:
             signal.signal(number, before[number])
 

@@ -15,10 +15,10 @@ from trellex.cli import app
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
 
 
-def start(*arguments, module="trellex.cli", **options):
-    """Starts a process of its own: `python -m trellex.cli …`."""
+def start(*arguments, module="trellex", before=(), **options):
+    """Starts a process of its own: `python -m trellex …`, with what stands before that."""
     pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
-    command = [sys.executable, "-m", module, *map(str, arguments)]
+    command = [*before, sys.executable, "-m", module, *map(str, arguments)]
     return subprocess.Popen(command, **{"env": ONE_THREAD} | pipes | options)
 
 
@@ -28,7 +28,8 @@ def finish(process, text=""):
         stdout, stderr = process.communicate(text.encode() if isinstance(text, str) else text, timeout=120)
     finally:
         process.kill()
-    return SimpleNamespace(exit_code=process.returncode, stdout=stdout.decode(), stderr=stderr.decode())
+    printed = {"stdout": (stdout or b"").decode(), "stderr": (stderr or b"").decode()}
+    return SimpleNamespace(exit_code=process.returncode, **printed)
 
 
 @pytest.fixture(scope="session")

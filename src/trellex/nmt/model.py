@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -44,6 +45,12 @@ class TranslationModel(nn.Module):
                 f"got {head.reduction!r} and {head.ignore_index}; leave both out"
             )
         self.network, self.head = network, head
+        self._process = os.getpid()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Unpickled, it belongs to this process."""
+        super().__setstate__(state)
+        self._process = os.getpid()
 
     def forward(self, source: Tensor, lengths: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
         """The loss of every target word, 0 on padding.
@@ -55,7 +62,15 @@ class TranslationModel(nn.Module):
 
     @contextmanager
     def inference(self) -> Iterator[None]:
-        """Without dropout and gradients: what search should run in."""
+        """Without dropout and gradients: what search should run in.
+
+        Raises RuntimeError after a fork, where torch would wait forever for threads that the parent alone has.
+        """
+        if self._process != os.getpid() and torch.get_num_threads() > 1:
+            raise RuntimeError(
+                "this model was made before the process was forked, and torch's threads do not live on: load it in the "
+                "child, or start that by spawn; or load with threads=1; or take an exported model, which may be forked"
+            )
         training, _ = self.training, self.eval()
         try:
             with torch.inference_mode():

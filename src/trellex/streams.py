@@ -6,7 +6,7 @@ import io
 import os
 import select
 import sys
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 STDIN, STDOUT, STDERR = range(3)  # file descriptors
 
@@ -37,14 +37,16 @@ def take_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, mode)  # gets the lowest number that is free
-    sys.stdout = ClosedOutput() if sys.stdout is None else _patient(sys.stdout, STDOUT)
-    if sys.stderr is not None:
+    if sys.stdout is None:
+        sys.stdout = ClosedOutput()
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout is sys.__stdout__:  # else somebody redirected it
+        sys.stdout = _patient(sys.stdout, STDOUT)
+    if isinstance(sys.stderr, io.TextIOWrapper) and sys.stderr is sys.__stderr__:
         sys.stderr = _patient(sys.stderr, STDERR)
 
 
-def _patient(stream: TextIO, descriptor: int) -> TextIO:
+def _patient(stream: io.TextIOWrapper, descriptor: int) -> io.TextIOWrapper:
     """The same stream, written to by a `PatientFile`."""
-    assert isinstance(stream, io.TextIOWrapper)
     is_prompt = stream.line_buffering or stream.write_through
     file = io.BufferedWriter(PatientFile(descriptor, "w", closefd=False))
     return io.TextIOWrapper(file, stream.encoding, stream.errors, line_buffering=is_prompt)

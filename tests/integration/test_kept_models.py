@@ -1,6 +1,7 @@
 """A checkpoint and an export that were made when their formats were new are still loaded, and translate as then."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,25 @@ def test_the_export_is_of_before_attention_and_says_so():
 
 def test_the_export_is_as_it_was_written():
     Export.open(MODELS / "export").verify()
+
+
+@pytest.mark.parametrize("command", ["translate", "score"])
+def test_a_damaged_one_is_used_only_without_verification(trellex, tmp_path, command):
+    folder, lines = shutil.copytree(MODELS / "export", tmp_path / "export"), tmp_path / "lines"
+    lines.write_text("a\n")
+    files = [lines] if command == "translate" else [lines, lines]
+    weights = folder / "softmax.weight.npy"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    refused = trellex(command, folder, *files)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr == f"error: {weights}: damaged, its checksum differs; export the model again\n"
+    used = trellex(command, folder, *files, "--no-verify")
+    assert (used.exit_code, used.stderr) == (0, "")
+    told = trellex("info", folder)
+    assert (told.exit_code, "checksum differs" in told.stderr) == (1, True)
+    assert json.loads(trellex("info", folder, "--json", "--no-verify").stdout)["checksums"] == "not compared"
 
 
 def test_both_hold_their_code():

@@ -49,7 +49,7 @@ class TranslationModel(nn.Module):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Unpickled, it belongs to this process."""
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
         self._process = os.getpid()
 
     def forward(self, source: Tensor, lengths: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:

@@ -415,6 +415,7 @@ class TestVerify:
         with pytest.raises(ValueError, match=REMEDY) as error:
             Export.open(folder).verify()
         assert str(error.value).startswith(f"{folder / name}: damaged")
+        assert_refused(folder, f"{folder / name}: damaged, its checksum differs")
 
 
 class TestExport:

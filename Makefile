@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .PHONY: help demo word test test-slow test-docs test-wheel test-oldest lint types unit picture
-.PHONY: soak bench-trellis bench-heads bench-cpu bench-pruning bench-training clean
+.PHONY: soak fuzz bench-trellis bench-heads bench-cpu bench-pruning bench-training clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -56,6 +56,15 @@ test-oldest:  ## the tests of what needs torch, with the oldest torch that pypro
 SOAK   ?= 5
 soak: $(READY)  ## kill commands again and again and compare what they leave; SOAK=60 for an hour
 	OMP_NUM_THREADS=1 $(BIN)/python tests/attack/soak --minutes $(SOAK)
+
+FUZZ   ?= 5
+FUZZ_TARGET ?=
+FUZZ_SEED ?=
+fuzz: $(READY)  ## damaged files and folders to every reader, for FUZZ=5 minutes; FUZZ_TARGET=export for one alone
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[fuzz]' || \
+	  echo "atheris does not install here, so inputs are drawn by chance alone"
+	OMP_NUM_THREADS=1 $(BIN)/python tests/attack/fuzz.py --minutes $(FUZZ) $(FUZZ_TARGET:%=--target %) $(FUZZ_SEED:%=--seed %)
 
 bench-trellis: $(READY)  ## time of the trellis algorithms, CPU and GPU
 	$(BIN)/python benchmarks/trellis.py

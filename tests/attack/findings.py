@@ -1,0 +1,33 @@
+"""Findings: a file of the input for each, and beside it what went wrong and how to see it again."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from attempt import Finding
+from targets import Target
+
+
+def save(found: Path, target: Target, data: bytes, finding: Finding) -> None:
+    """Keep an input; of those of one kind and place, the shortest."""
+    digest = hashlib.sha256(f"{finding.kind} {finding.place}".encode()).hexdigest()[:6]
+    words = re.findall("[A-Za-z0-9]+", f"{finding.kind} {finding.place}")
+    path = found / target.name / f"{'-'.join(words)[:80]}-{digest}{target.suffix}"
+    if path.exists() and path.stat().st_size <= len(data):
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    shown = repr(data if len(data) <= 500 else data[:500] + b"...")
+    again = f"python tests/attack/fuzz.py --repeat {path}"
+    path.with_suffix(".report").write_text(
+        f"{target.name}: {finding.kind} at {finding.place or 'no known place'}\n\nagain: {again}\n\n"
+        f"input, {len(data)} bytes: {shown}\n\n{finding.report}\n",
+        encoding="utf-8",
+    )
+
+
+def inputs(found: Path, name: str) -> list[Path]:
+    """The inputs that were kept for a target, or for another folder of cases."""
+    return sorted(path for path in (found / name).glob("*") if path.suffix != ".report")

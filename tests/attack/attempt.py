@@ -16,8 +16,9 @@ import trellex
 HERE = Path(__file__).resolve().parent
 SOURCE = Path(trellex.__file__).parent
 REFUSALS = (ValueError, OSError)  # what readers may raise
-SECONDS = 10  # for an input
+SECONDS = 20  # for an input
 MEMORY = 1 << 30  # bytes that a process may ever have
+HARD_LIMIT = 3 << 30  # where the machine is protected
 
 ACCEPTED, REFUSED = "accepted", "refused"
 
@@ -51,17 +52,18 @@ class Finding:
 
 def attempt(read: Callable[[bytes], object], data: bytes) -> str | Finding:
     """ACCEPTED, REFUSED, or what went wrong."""
+    before, outcome = peak_memory(), ACCEPTED
     try:
-        with _alarm(SECONDS):
+        with _alarm(SECONDS), _limit(HARD_LIMIT):
             read(data)
     except REFUSALS:
-        return REFUSED
+        outcome = REFUSED
     except (Exception, HangError) as error:
         report = "".join(traceback.format_exception(error, limit=-12))
         return Finding(type(error).__name__, getattr(error, "place", None) or _place(error), report)
-    if peak_memory() > MEMORY:
+    if peak_memory() > max(before, MEMORY):
         return Finding("memory", "", f"the process grew to {peak_memory() / 1e6:.0f} MB")
-    return ACCEPTED
+    return outcome
 
 
 def peak_memory() -> int:
@@ -81,6 +83,16 @@ def _alarm(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _limit(size: int) -> Iterator[None]:
+    before, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (size, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (before, most))
 
 
 def _place(error: BaseException) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from pathlib import Path
 
-from attempt import Finding
+from attempt import Finding, attempt
 from targets import Target
 
 
@@ -31,3 +31,23 @@ def save(found: Path, target: Target, data: bytes, finding: Finding) -> None:
 def inputs(found: Path, name: str) -> list[Path]:
     """The inputs that were kept for a target, or for another folder of cases."""
     return sorted(path for path in (found / name).glob("*") if path.suffix != ".report")
+
+
+def shortened(target: Target, data: bytes, finding: Finding) -> bytes:
+    """The input without what is not needed for a finding of this kind at this place."""
+
+    def is_same(candidate: bytes) -> bool:
+        outcome = attempt(target.read, candidate)
+        return isinstance(outcome, Finding) and (outcome.kind, outcome.place) == (finding.kind, finding.place)
+
+    size = len(data) // 2
+    while size:
+        start = 0
+        while start < len(data):
+            candidate = data[:start] + data[start + size :]
+            if is_same(candidate):
+                data = candidate
+            else:
+                start += size
+        size //= 2
+    return data

@@ -171,10 +171,10 @@ def _header(name: str, content: bytes, key: str, value: str) -> bytes:
     """The header of an array with one of its values replaced, padded as numpy does."""
     start = 10 + int.from_bytes(content[8:10], "little")
     parts = re.findall(rb"'(descr|fortran_order|shape)': ('[^']*'|\([^)]*\)|\w+)", content[10:start])
-    header = {found.decode(): text.decode() for found, text in parts} | {key: ARRAY_HEADERS[key][value]}
+    header = {found.decode(): text.decode("latin-1") for found, text in parts} | {key: ARRAY_HEADERS[key][value]}
     text = "{" + ", ".join(f"'{found}': {text}" for found, text in header.items()) + ", }"
     text += " " * (-(len(text) + 11) % 64) + "\n"
-    return content[:8] + len(text).to_bytes(2, "little") + text.encode() + content[start:]
+    return content[:8] + len(text).to_bytes(2, "little") + text.encode("latin-1") + content[start:]
 
 
 def _length(name: str, content: bytes, length: int) -> bytes:

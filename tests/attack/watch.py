@@ -52,7 +52,7 @@ class Watch:
         self.board.unlink(missing_ok=True)
         self.counted, self.moved = (0, 0, 0), time.monotonic()
         left = self.seconds - (time.monotonic() - self.begun)
-        places = (self.target.name, self.work, self.board, self.found.resolve())
+        places = (self.target.name, self.work, self.board, self.found)
         options = [*map(str, places), str(self.seed), str(left)]
         options += ["--guided"] * self.is_guided + ["--is-first"] * (self.tried == 0)
         self.seed += 1  # of the next, should this one be lost

@@ -2,6 +2,7 @@
 
 from brute_force import NUMBERS
 from folders import FOLDERS
-from targets import FILES, Target
+from readers import FILES
+from targets import Target
 
 TARGETS: dict[str, Target] = {target.name: target for target in (*FILES, *NUMBERS, *FOLDERS)}

@@ -71,7 +71,7 @@ class Child:
         while time.monotonic() < end:
             self.try_input(self.target.draw(random))
 
-    def by_coverage(self, seed: int, seconds: float) -> None:
+    def by_coverage(self, seed: int, seconds: float, work: Path) -> None:
         """Inputs that reach new lines of Trellex are changed further."""
         import atheris
         from mutations import mutate
@@ -84,7 +84,7 @@ class Child:
                 return mutate(f"x{self.target.suffix}", data, random)[:max_size]
             return atheris.Mutate(data, max_size)
 
-        corpus = Path(tempfile.mkdtemp())
+        corpus = Path(tempfile.mkdtemp(dir=work))
         for number, data in enumerate(self.target.seeds()):
             (corpus / str(number)).write_bytes(data)
         options = ["-timeout=0", "-rss_limit_mb=0", "-max_len=65536", f"-seed={seed % 2**31 + 1}"]
@@ -116,7 +116,7 @@ def main() -> None:
         child.begin()
     seconds = given.seconds - (time.monotonic() - begun)
     if given.guided:
-        child.by_coverage(int(given.seed), seconds)
+        child.by_coverage(int(given.seed), seconds, Path(given.work))
     else:
         child.by_chance(int(given.seed), seconds)
 

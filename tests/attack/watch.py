@@ -75,13 +75,13 @@ class Watch:
             for name, now, before in zip(("tried", "refused", "accepted"), counts, self.counted, strict=True):
                 setattr(self, name, getattr(self, name) + now - before)
             self.counted, self.moved = tuple(counts), time.monotonic()
-        status = self.child.poll()
-        self.peak = max(self.peak, peak)
+        status, resident = self.child.poll(), _resident(self.child.pid)
+        self.peak = max(self.peak, peak, resident)
         idle = time.monotonic() - self.moved
         self.spent = time.monotonic() - self.begun
         if status is None and idle > (2 * SECONDS if counts[0] else START):
             self._lose(data, "hang", f"no answer after {idle:.0f} seconds, and deaf to signals")
-        elif status is None and _resident(self.child.pid) > MEMORY:
+        elif status is None and resident > MEMORY:
             self._lose(data, "memory", f"grew beyond {MEMORY / 1e6:.0f} MB")
         elif status not in (None, 0, TOO_LARGE):
             self._lose(data, "crash", f"the process ended with status {status}; see the log")

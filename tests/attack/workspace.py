@@ -12,7 +12,8 @@ from trellex.text import PrepareSettings, prepare
 PAIRS, HELD_OUT = 60, 6
 STEPS, MORE_STEPS = 120, 4  # of the run, and of going on with it
 LINES = 3  # to translate
-CORPUS, RUN, CHECKPOINT, EXPORT = "corpus", "run", f"run/step-{STEPS:09d}", "export"
+LAST = f"step-{STEPS:09d}"  # of the run's checkpoints
+CORPUS, RUN, CHECKPOINT, EXPORT = "corpus", "run", f"run/{LAST}", "export"
 HEAD = {"type": "hybrid-16-ec", "loss": "trellis", "code": "random"}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
 import resource
 import signal
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,14 +75,18 @@ def peak_memory() -> int:
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
+    """Raise HangError in time; what is deaf to that ends the process some time later."""
+
     def ring(*_: Any) -> None:
         raise HangError(f"no answer after {seconds} seconds")
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(3 * seconds, exit=True, file=sys.__stderr__)
     try:
         yield
     finally:
+        faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 

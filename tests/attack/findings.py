@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from pathlib import Path
 
 from attempt import Finding, attempt
@@ -34,7 +35,8 @@ def inputs(found: Path, name: str) -> list[Path]:
 
 
 def shortened(target: Target, data: bytes, finding: Finding) -> bytes:
-    """The input without what is not needed for a finding of this kind at this place."""
+    """The input without what is not needed for a finding of this kind at this place, as far as a minute goes."""
+    end = time.monotonic() + 60
 
     def is_same(candidate: bytes) -> bool:
         outcome = attempt(target.read, candidate)
@@ -43,7 +45,7 @@ def shortened(target: Target, data: bytes, finding: Finding) -> bytes:
     size = len(data) // 2
     while size:
         start = 0
-        while start < len(data):
+        while start < len(data) and time.monotonic() < end:
             candidate = data[:start] + data[start + size :]
             if is_same(candidate):
                 data = candidate

@@ -33,7 +33,11 @@ def test_what_is_whole_is_accepted(begun, name):
     assert all(attempt(target.read, data) == ACCEPTED for data in target.seeds()[:1])
 
 
-@pytest.mark.parametrize("case", [path for name in TARGETS for path in inputs(CASES, name)], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "case",
+    [path for name in TARGETS for path in inputs(CASES, name)],
+    ids=lambda path: f"{path.parent.name}-{path.stem}",
+)
 def test_found_cases(begun, case):
     outcome = attempt(begun(case.parent.name).read, case.read_bytes())
     assert outcome in (ACCEPTED, REFUSED), outcome.report

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from trellex.files import atomic_writer, denied
 
 MAX_JSON = 1 << 26  # bytes of a file
+SEAL = "checksum"  # of all else in a file
 
 
 class Record(BaseModel):
@@ -45,6 +47,30 @@ class Record(BaseModel):
             file.write(self.model_dump_json(indent=indent) + "\n")
 
 
+class Sealed(Record):
+    """A record whose file has a checksum of all else in it, unless an older version wrote it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_as_saved(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or SEAL not in data:
+            return data
+        told = {name: value for name, value in data.items() if name != SEAL}
+        if data != sealed(told):
+            raise ValueError("damaged, its checksum differs")
+        return told
+
+    def save_json(self, path: Path, indent: int | None = None) -> None:
+        """Write a file that `load_json` reads, with its checksum, whole or not at all."""
+        with atomic_writer(path) as file:
+            file.write(json.dumps(sealed(self.model_dump(mode="json")), indent=indent, ensure_ascii=False) + "\n")
+
+
+def sealed(told: dict[str, Any]) -> dict[str, Any]:
+    """Data for JSON with its checksum, which does not depend on spaces and the order of keys."""
+    return {**told, SEAL: hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()}
+
+
 def read_json(path: Path, what: str, remedy: str) -> Any:
     """The data of a file. Raises as `Record.load_json` does if it is no JSON."""
     try:
@@ -55,6 +81,8 @@ def read_json(path: Path, what: str, remedy: str) -> Any:
 
 def read_bounded(path: Path, max_bytes: int) -> bytes:
     """A whole file. Raises ValueError, before more memory is taken, if it has more bytes than that."""
+    if path.exists() and not path.is_file():
+        raise ValueError("not a file")
     with path.open("rb") as file:
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from trellex.checksums import check_sums, check_sums_once, sha256
 from trellex.files import atomic_folder, check_readable, check_writable
@@ -20,7 +19,7 @@ from trellex.heads.spec import AnyHeadSpec
 from trellex.kinds import EXPORT, EXPORT_FILE, check_kind
 from trellex.nmt.settings import ModelSettings
 from trellex.npy import load_array
-from trellex.records import Record
+from trellex.records import Sealed
 from trellex.text.manifest import TextSettings
 
 MANIFEST = EXPORT_FILE
@@ -28,7 +27,7 @@ FORMAT: Literal["trellex-runtime"] = "trellex-runtime"
 REMEDY = "export the model again"
 
 
-class RuntimeManifest(Record):
+class RuntimeManifest(Sealed):
     """The file that makes a folder an exported model."""
 
     format: Literal["trellex-runtime"] = FORMAT
@@ -39,14 +38,6 @@ class RuntimeManifest(Record):
     head: AnyHeadSpec
     vocab_size: int = Field(ge=2)  # target words
     files: dict[str, tuple[int, str]] = Field({})  # bytes and SHA-256 of every other file
-    checksum: str | None = None  # of all the rest, see `_checksum`; older exports have none
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_whole(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("checksum") is not None and data["checksum"] != _checksum(data):
-            raise ValueError("damaged, its checksum differs")
-        return data
 
     @property
     def is_int8(self) -> bool:
@@ -114,12 +105,6 @@ def is_export(folder: Path) -> bool:
     return os.path.lexists(folder / MANIFEST)
 
 
-def _checksum(data: dict[str, Any]) -> str:
-    """The SHA-256 of a manifest, as JSON tells it, without its own; spaces and the order of keys do not matter."""
-    rest = {key: value for key, value in data.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
-
-
 @contextmanager
 def new_export(folder: Path, manifest: RuntimeManifest) -> Iterator[Path]:
     """A folder to fill that takes the place of `folder` at the end of the block, with a manifest of all its files."""
@@ -127,9 +112,7 @@ def new_export(folder: Path, manifest: RuntimeManifest) -> Iterator[Path]:
     with atomic_folder(folder) as new:
         yield new
         files = {path.name: (path.stat().st_size, sha256(path)) for path in sorted(new.iterdir())}
-        whole = manifest.model_copy(update={"files": files})
-        checksum = _checksum(whole.model_dump(mode="json"))
-        whole.model_copy(update={"checksum": checksum}).save_json(new / MANIFEST, indent=1)
+        manifest.model_copy(update={"files": files}).save_json(new / MANIFEST, indent=1)
         check_place(folder)  # in the meantime others may have put files there
 
 

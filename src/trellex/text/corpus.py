@@ -14,6 +14,7 @@ from typing import Literal, Self
 
 from trellex.checksums import check_sums, sha256
 from trellex.files import AnyPath, atomic_folder, atomic_writer, check_readable, check_writable
+from trellex.temporaries import sweep
 from trellex.text.doubts import pair_ratio
 from trellex.text.languages import check_language
 from trellex.text.lines import OWN_MAX_BYTES, read_lines, read_pairs
@@ -91,6 +92,7 @@ def prepare(settings: PrepareSettings, folder: AnyPath, report: Report | None = 
         check_language(getattr(settings, f"{side}_language"), f"{side}_language")
     if not folder.exists():  # else it may be up to date
         check_writable(folder)
+    sweep(folder.parent, folder.name)
     inputs = _digest_inputs(settings, report)
     manifest = _unchanged(folder, settings, inputs)
     if manifest is not None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from trellex.files import AnyPath, atomic_writer
+from trellex.files import AnyPath
 from trellex.kinds import CORPUS, CORPUS_FILE, REMEDIES, check_kind
-from trellex.records import Record
+from trellex.records import Record, Sealed
 from trellex.text.tokenizers import (
     Detokenizer,
     Tokenizer,
@@ -23,7 +23,6 @@ from trellex.text.tokenizers import (
 
 SIDES = ("source", "target")
 MANIFEST = CORPUS_FILE
-CHECKSUM = "checksum"  # of the manifest itself
 REMEDY = "run `trellex prepare` again"
 
 
@@ -139,7 +138,7 @@ class SplitFacts(Record, frozen=True):
     target: SideFacts
 
 
-class Manifest(Record, frozen=True):
+class Manifest(Sealed, frozen=True):
     """The file `manifest.json` of a prepared corpus."""
 
     version: Literal[1] = 1
@@ -167,17 +166,6 @@ class Manifest(Record, frozen=True):
             raise ValueError("sha256: not of the same files as in files")
         return self
 
-    @model_validator(mode="before")
-    @classmethod
-    def _is_as_saved(cls, data: Any) -> Any:
-        """Files have a checksum of all else in them, unless an older version wrote them."""
-        if not isinstance(data, dict) or CHECKSUM not in data:
-            return data
-        told = {name: value for name, value in data.items() if name != CHECKSUM}
-        if data[CHECKSUM] != _checksum(told):
-            raise ValueError("damaged, its checksum differs")
-        return told
-
     def fingerprint(self) -> str:
         """The same for the same text, cut and counted in the same way, wherever its files are."""
         settings = self.settings.model_dump(mode="json", exclude={*self.settings.inputs(), "min_count"})
@@ -189,9 +177,7 @@ class Manifest(Record, frozen=True):
 
     def save(self, folder: AnyPath) -> None:
         """Write it into the folder of the corpus, with its checksum."""
-        told = self.model_dump(mode="json")
-        with atomic_writer(Path(folder) / MANIFEST) as file:
-            file.write(json.dumps({**told, CHECKSUM: _checksum(told)}, indent=2, ensure_ascii=False) + "\n")
+        self.save_json(Path(folder) / MANIFEST, indent=2)
 
     @classmethod
     def load(cls, folder: AnyPath) -> Self:
@@ -201,11 +187,6 @@ class Manifest(Record, frozen=True):
             place = "" if Path(folder).is_absolute() else f" in {Path.cwd()}"
             raise ValueError(f"{folder}: there is no such corpus{place}; {REMEDIES[CORPUS]}")
         return cls.load_json(Path(folder) / MANIFEST, "the manifest of a prepared corpus", REMEDY)
-
-
-def _checksum(told: dict[str, Any]) -> str:
-    """Of what a manifest tells, however its file is laid out."""
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def corpus_files(splits: tuple[str, ...]) -> list[str]:

@@ -20,6 +20,7 @@ from trellex.codes import Code
 from trellex.files import atomic_folder, atomic_writer, check_readable, is_full_disk
 from trellex.heads.spec import CodeSpec, HeadSpec
 from trellex.kinds import CHECKPOINT, CHECKPOINT_FILE, RUN, STEP_FOLDER, check_kind
+from trellex.records import sealed
 from trellex.temporaries import remove
 from trellex.training.info import VERSION, Info, Mark, Version
 
@@ -69,7 +70,7 @@ def save_checkpoint(
             code.save(new / CODE)
         data = {"version": VERSION, **info, "files": {path.name: sha256(path) for path in sorted(new.iterdir())}}
         Info.checked(data, folder / CHECKPOINT_FILE)
-        (new / CHECKPOINT_FILE).write_text(json.dumps(data, indent=1), encoding="utf-8")
+        (new / CHECKPOINT_FILE).write_text(json.dumps(sealed(data), indent=1), encoding="utf-8")
 
 
 def load_info(folder: Path) -> Info:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from trellex.evaluation.curve import Evaluation
-from trellex.records import Record
+from trellex.records import Record, Sealed
 from trellex.text.manifest import PrepareSettings
 from trellex.training.recipe import Recipe
 
@@ -29,7 +29,7 @@ class SinceReport(Record, frozen=True):
     seconds: Real = 0.0
 
 
-class Info(Record, frozen=True):
+class Info(Sealed, frozen=True):
     """The file that makes a folder a checkpoint. Those of older versions lack what has a default."""
 
     version: Literal[2] = VERSION

@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-TIMES = {"seconds", "tokens_per_second", "peak_memory", "begun", "timing"}  # differ from one run to the next
+# what differs from one run to the next: times, and checksums of them
+TIMES = {"seconds", "tokens_per_second", "peak_memory", "begun", "timing", "checksum"}
 LOG = "log.txt"  # of an experiment's processes: how often they began shows
 Contents = dict[str, str]  # of a folder: what each file holds, by its path
 

@@ -369,8 +369,14 @@ class TestBadRecipe:
 
 
 class TestBadRun:
-    @pytest.mark.parametrize("name", ["model.safetensors", "checkpoint.json"])
-    def test_cut_short(self, trellex, trained, copied, name):
+    @pytest.mark.parametrize(
+        ("name", "problem"),
+        [
+            ("model.safetensors", "damaged, its checksum differs"),
+            ("checkpoint.json", "not the description of a checkpoint"),
+        ],
+    )
+    def test_cut_short(self, trellex, trained, copied, name, problem):
         newest = checkpoint.checkpoints(copied)[-1]
         (newest / name).write_bytes((newest / name).read_bytes()[:100])
         before = contents(copied)
@@ -379,7 +385,7 @@ class TestBadRun:
             ("translate", newest, trained.recipe),
             ("train", trained.recipe, "--output", copied, "--max-steps", 50),
         ):
-            assert_error(trellex(*arguments), newest / name, "damaged or cut short", "use another checkpoint")
+            assert_error(trellex(*arguments), newest / name, problem, "use another checkpoint")
         assert contents(copied) == before
 
     def test_another_version(self, trellex, trained, copied):

@@ -5,7 +5,8 @@ import os
 import signal
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]  # not every system has all
 
 
 def main() -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import Parameter
-from threading import Timer
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -20,6 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from trellex.ending import Ending
 from trellex.files import FullDiskError, denied, is_full_disk
 from trellex.memory import is_out_of_memory
 from trellex.records import problems
@@ -64,7 +63,7 @@ def run(app: typer.Typer) -> NoReturn:
 @contextmanager
 def errors_explained() -> Iterator[None]:
     """Turn errors that tell the user what to do into a line on stderr and exit status 1."""
-    with _ended_by_signals(), _explained():
+    with _explained(), Ending():
         yield
 
 
@@ -128,36 +127,6 @@ def complain(message: str) -> None:
 
 def warn(message: str) -> None:
     stderr.print(f"[bold yellow]warning:[/] {escape(message)}", highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let a command clean up when the terminal or the system ends it, as it does on Ctrl-C."""
-
-    def leave(number: int, _: Any) -> None:
-        sys.exit(128 + number)
-
-    def end_after_all(unraisable: sys.UnraisableHookArgs) -> None:
-        """A signal that comes in a callback, as of an import, cannot end anything: it comes again a little later."""
-        if isinstance(unraisable.exc_value, KeyboardInterrupt | SystemExit):
-            number = signal.SIGINT if isinstance(unraisable.exc_value, KeyboardInterrupt) else signal.SIGTERM
-            Timer(0.01, os.kill, (os.getpid(), number)).start()
-        else:
-            tell_unraisable(unraisable)
-
-    tell_unraisable = sys.unraisablehook
-    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: leave, signal.SIGHUP: leave}
-    before = {number: signal.getsignal(number) for number in handlers}
-    heeded = [number for number in handlers if before[number] is not signal.SIG_IGN]  # not so after `nohup`
-    try:
-        for number in heeded:
-            signal.signal(number, handlers[number])
-        sys.unraisablehook = end_after_all
-        yield
-    finally:
-        sys.unraisablehook = tell_unraisable
-        for number in heeded:
-            signal.signal(number, before[number])
 
 
 def show(result: dict[str, Any], as_json: bool) -> None:

@@ -20,6 +20,9 @@ from typing import Any
 
 import documents
 
+from trellex.records import SEAL
+from trellex.records import sealed as with_checksum
+
 ARRAY_HEADERS = {  # of .npy files, by key and name; Python
     "descr": {
         "doubles": "'<f8'",
@@ -96,7 +99,7 @@ def change(name: str, content: bytes, how: str, options: Mapping[str, Any]) -> b
 
 
 def seal(folder: Path, manifest: str) -> None:
-    """Bring sizes and SHA-256 of files, wherever a manifest has them, up to date: only what they mean can tell then."""
+    """Bring sizes and SHA-256 of files, and of the manifest itself, up to date: only what they mean can tell then."""
     files = {path.name: path.read_bytes() for path in (folder / manifest).parent.iterdir() if path.is_file()}
 
     def sealed(fact: Any, content: bytes) -> Any:
@@ -114,7 +117,8 @@ def seal(folder: Path, manifest: str) -> None:
         return {key: sealed(value, files[key]) if key in files else walk(value) for key, value in part.items()}
 
     path = folder / manifest
-    path.write_text(json.dumps(walk(json.loads(path.read_bytes()))))
+    data = walk(json.loads(path.read_bytes()))
+    path.write_text(json.dumps(with_checksum({key: value for key, value in data.items() if key != SEAL})))
 
 
 def _draw(name: str, content: bytes, random: Random) -> tuple[str, dict[str, Any]]:

@@ -254,7 +254,7 @@ def test_checkpoints_that_tell_of_no_evaluations(averaging, tmp_path):
     output = averaging(1, 5, 3, 4, average=None, keep_best=3).recipe.output
     for folder in checkpoint.checkpoints(output):
         info = json.loads((folder / "checkpoint.json").read_text())
-        del info["evaluations"]
+        del info["evaluations"], info["checksum"]
         (folder / "checkpoint.json").write_text(json.dumps(info))
     assert evaluations_of(output) == []
     made = make_average(choose(output, [], None, 2), tmp_path / "mean", None)

@@ -1,0 +1,66 @@
+"""The ending of a command by a signal, as Ctrl-C: it cleans up, and no library on the way can lose the signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType, TracebackType
+from typing import Self
+
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+AGAIN = 2.0  # seconds after which a signal comes again, if it has not ended the block by then
+TIMES = 3  # that it comes before the process just ends
+
+
+class Ending:
+    """Inside `with` a signal raises an error at once, and at its end the exit status tells of the signal.
+
+    Callbacks, such as those of imports, swallow errors, and some libraries turn them into others: hence it comes again.
+    """
+
+    def __init__(self) -> None:
+        self.number: int | None = None  # of the signal that came
+        self._times = 0
+
+    def __enter__(self) -> Self:
+        known = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
+        heeded = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]  # not so after `nohup`
+        self._before = {number: signal.signal(number, self._come) for number in heeded}
+        if hasattr(signal, "SIGALRM"):
+            self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._come_again)
+        self._tell_unraisable, sys.unraisablehook = sys.unraisablehook, self._unraisable
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._set_alarm(0)
+        sys.unraisablehook = self._tell_unraisable
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self.number is not None:
+            raise SystemExit(128 + self.number) from error
+
+    def _come(self, number: int, _: FrameType | None) -> None:
+        self.number = number
+        self._set_alarm(AGAIN)
+        raise KeyboardInterrupt
+
+    def _come_again(self, number: int, frame: FrameType | None) -> None:
+        if self.number is None:
+            return
+        self._times += 1
+        if self._times == TIMES:
+            os._exit(128 + self.number)
+        self._come(self.number, frame)
+
+    def _unraisable(self, unraisable: sys.UnraisableHookArgs) -> None:
+        """An error in a callback, which cannot end anything."""
+        if self.number is None:
+            self._tell_unraisable(unraisable)
+        else:
+            self._set_alarm(0.01)
+
+    @staticmethod
+    def _set_alarm(seconds: float) -> None:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, seconds)

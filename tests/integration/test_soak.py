@@ -23,8 +23,9 @@ class Torn(victims.Prepare):
 
 place = Path(sys.argv[2])
 for victim in (Careless, Torn):
-    tormented = rounds.Rounds(victim(place / "shared"), place, random.Random(1))
-    tormented.play()
+    here = place / victim.__name__
+    here.mkdir()
+    rounds.Rounds(victim(place / "shared"), here, random.Random(1)).play()
 """
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-# what differs from one run to the next: times, and checksums of them
-TIMES = {"seconds", "tokens_per_second", "peak_memory", "begun", "timing", "checksum"}
+# what differs from one run to the next: times, what has a bearing on them, and checksums of them
+TIMES = {"seconds", "tokens_per_second", "peak_memory", "begun", "timing", "side_by_side", "checksum"}
 LOG = "log.txt"  # of an experiment's processes: how often they began shows
 Contents = dict[str, str]  # of a folder: what each file holds, by its path
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
-LARGEST = 2.0**83  # about 1e25, of logits and losses in torch: sums of many are finite in single precision
+# of logits and losses, about 1e25 in single and 1e298 in double precision: sums of many are finite
+LARGEST, LARGEST_DOUBLE = 2.0**83, 2.0**990
 FEW_ROWS = 1024  # on an accelerator, for which compiled code in main memory, the way included, is faster
 
 Array: TypeAlias = Any  # NDArray or torch.Tensor; what comes out is of the kind that went in
@@ -137,16 +138,21 @@ def log_sum_exp(values: Array) -> Array:
     return values.logsumexp(-1) if is_tensor(values) else np.logaddexp.reduce(values, -1)
 
 
+def largest_sum(values: Array) -> float:
+    """The largest number of which many can be added up in the precision of these."""
+    return LARGEST_DOUBLE if values.dtype.itemsize == 8 else LARGEST
+
+
 def bounded(values: Array) -> Array:
-    """Tensors with ±LARGEST in place of what is beyond; NaN stays. Arrays as they are."""
-    return values.clamp(-LARGEST, LARGEST) if is_tensor(values) else values
+    """Tensors with `largest_sum`, up or down, in place of what is beyond; NaN stays. Arrays as they are."""
+    return values.clamp(-largest_sum(values), largest_sum(values)) if is_tensor(values) else values
 
 
 def log_softmax(logits: Array) -> Array:
-    """Over the last dimension, none below −LARGEST. [.., W] -> [.., W]"""
+    """Over the last dimension, none below −`largest_sum`. [.., W] -> [.., W]"""
     if is_tensor(logits):
-        return logits.log_softmax(-1).clamp(min=-LARGEST)
-    shifted = np.maximum(logits - logits.max(-1, keepdims=True), -LARGEST)
+        return logits.log_softmax(-1).clamp(min=-largest_sum(logits))
+    shifted = np.maximum(logits - logits.max(-1, keepdims=True), -largest_sum(logits))
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
 
 

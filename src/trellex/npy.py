@@ -10,6 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from trellex.memory import is_out_of_memory
 
+VERSION = (1, 0)  # of the format, which is enough for plain arrays
+
 
 def load_array(
     path: Path, shape: tuple[int, ...], *kinds: DTypeLike, remedy: str, mapped: bool = False
@@ -21,11 +23,14 @@ def load_array(
     if not path.is_file():
         raise ValueError(f"{path}: missing, or not a file; {remedy}")
     try:
+        with path.open("rb") as file:
+            if np.lib.format.read_magic(file) != VERSION:
+                raise ValueError("of another version")  # whose header may claim gigabytes for itself
         array = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # numpy has many ways to fail on what is not its own
         if is_out_of_memory(error):
             raise
-        raise ValueError(f"{path}: not an array ({error or type(error).__name__}); {remedy}") from error
+        raise ValueError(f"{path}: not an array ({str(error) or type(error).__name__}); {remedy}") from error
     expected = [np.dtype(kind).newbyteorder("<") for kind in kinds]
     if array.dtype not in expected or array.shape != shape:
         names = " or ".join(kind.name for kind in expected)

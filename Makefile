@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .PHONY: help demo word test test-slow test-docs test-wheel test-oldest lint types unit picture
-.PHONY: soak fuzz bench-trellis bench-heads bench-cpu bench-pruning bench-training clean
+.PHONY: soak fuzz bench-trellis bench-heads bench-cpu bench-pruning bench-startup bench-training clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -71,6 +71,10 @@ bench-trellis: $(READY)  ## time of the trellis algorithms, CPU and GPU
 
 bench-heads: $(READY)  ## time and memory of the output layers against the size of the vocabulary
 	$(BIN)/python benchmarks/heads.py
+
+MODEL  ?= tests/models/export
+bench-startup: $(READY)  ## how long a command takes to its first translation, with checksums and without; MODEL is an export
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/startup.py $(MODEL)
 
 bench-cpu: $(READY)  ## speed and memory of exported models on one CPU thread; draws build/cpu.png
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu --plot build/cpu.png --json build/cpu.json

@@ -139,3 +139,14 @@ def test_translation_on_a_cpu(tmp_path):
     assert {row["engine"] for row in numbers["memory"]} == {"trellex", "torch", "ctranslate2"}
     assert all(row["peak"] >= row["imports"] > 0 for row in numbers["memory"])
     assert numbers["budget"]["loop"] > 0
+
+
+def test_startup_compares_ways_to_start():
+    script, model = SCRIPT.with_name("startup.py"), Path(__file__).parents[1] / "models" / "export"
+    other = ("--other", SCRIPT.parents[1] / "src")
+    done = subprocess.run([sys.executable, script, model, "--rounds", "1", *other], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    name, size, *figures = done.stdout.splitlines()[-2].replace("│", " ").split()
+    assert (name, float(size)) == ("export", pytest.approx(0.2, abs=0.1))
+    assert len(figures) == 5
+    assert all(float(figure) > 0 for figure in figures)

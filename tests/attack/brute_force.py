@@ -124,9 +124,11 @@ class HeadTarget(NumberTarget):
         size, seed = min(max(asked["size"], 2), MOST_WORDS), asked["seed"] % 2**32
         generator = torch.Generator().manual_seed(seed)
         vocab = Counted(10_000 // np.arange(1, size + 1))
-        head = build_head(asked["spec"], hidden_size=3, vocab=vocab).double()
+        with torch.device("meta"):
+            head = build_head(asked["spec"], hidden_size=3, vocab=vocab)
         if sum(parameter.numel() for parameter in head.parameters()) > MOST_WEIGHTS:
             return
+        head = build_head(asked["spec"], hidden_size=3, vocab=vocab).double()
         with torch.no_grad():
             for parameter in head.parameters():
                 parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64))

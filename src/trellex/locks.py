@@ -13,20 +13,20 @@ except ImportError:  # a system that has no such locks: there nothing is held, a
     fcntl = None  # type: ignore[assignment]
 
 FILE = "lock"  # in a folder that one process at a time works in
-_held: set[int] = set()  # descriptors
+_held: set[Lock] = set()
 
 
 class Lock:
     """A file or a folder that no other process holds.
 
     Args:
-        descriptor: of the open file, whose end is that of the lock; None where the system keeps no locks
+        descriptor: of the open file, whose end is that of the lock; None where the system keeps no locks, and after it
     """
 
     def __init__(self, descriptor: int | None) -> None:
         self.descriptor = descriptor
         if descriptor is not None:
-            _held.add(descriptor)
+            _held.add(self)
 
     @classmethod
     def take(cls, path: Path, wait: bool = False, shared: bool = False) -> Lock | None:
@@ -62,9 +62,11 @@ class Lock:
         return False
 
     def release(self) -> None:
-        if self.descriptor in _held:  # else it was closed when this process was forked
-            _held.remove(self.descriptor)
+        """Once is enough; in a forked process it has happened."""
+        if self.descriptor is not None:
+            _held.remove(self)
             os.close(self.descriptor)
+            self.descriptor = None
 
 
 @contextmanager
@@ -108,8 +110,8 @@ def _in_use(folder: Path) -> BlockingIOError:
 
 def _let_go() -> None:
     """In a forked process, which may outlive the one that holds the locks."""
-    while _held:
-        os.close(_held.pop())
+    for lock in tuple(_held):
+        lock.release()
 
 
 if hasattr(os, "register_at_fork"):

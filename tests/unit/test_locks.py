@@ -92,6 +92,21 @@ def test_a_program_that_is_started_has_it_only_if_told(tmp_path):
             again.release()
 
 
+def test_what_a_forked_process_lets_go_of_is_not_what_it_locks_itself(tmp_path):
+    """Which has the same descriptor."""
+    (tmp_path / "one").touch()
+    (tmp_path / "other").touch()
+    one = Lock.take(tmp_path / "one")
+    child = os.fork()
+    if child == 0:
+        other = Lock.take(tmp_path / "other")
+        one.release()
+        os._exit(0 if other.is_of(tmp_path / "other") and Lock.take(tmp_path / "other") is None else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert Lock.take(tmp_path / "one") is None
+    one.release()
+
+
 def test_a_lock_knows_what_it_is_of(tmp_path):
     path = tmp_path / "file"
     path.touch()

@@ -5,15 +5,13 @@ import os
 import signal
 from types import FrameType
 
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
-SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]  # not every system has all
+from trellex.signals import ENDING, heeded
 
 
 def main() -> None:
     """Run the command line. While it is imported, and after it, there is nothing to clean up when a signal comes."""
-    for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as after `nohup`
-            signal.signal(number, _leave)
+    for number in heeded(*ENDING):
+        signal.signal(number, _leave)
     atexit.register(_ignore_signals)  # the first to be registered is the last to be called
     from trellex.cli import app
     from trellex.terminal import run
@@ -27,7 +25,7 @@ def _leave(number: int, _: FrameType | None) -> None:
 
 def _ignore_signals() -> None:
     """All is done but for what Python puts away, when it would let a signal change how this ended."""
-    for number in SIGNALS:
+    for number in heeded(*ENDING):
         signal.signal(number, signal.SIG_IGN)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import ExitStack
 from types import FrameType, TracebackType
 from typing import Self
 
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+from trellex.signals import ENDING, handled
+
 AGAIN = 2.0  # seconds after which a signal comes again, if it has not ended the block by then
 TIMES = 3  # that it comes before the process just ends
 
@@ -24,19 +26,16 @@ class Ending:
         self._times = 0
 
     def __enter__(self) -> Self:
-        known = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
-        heeded = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]  # not so after `nohup`
-        self._before = {number: signal.signal(number, self._come) for number in heeded}
-        if hasattr(signal, "SIGALRM"):
-            self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._come_again)
+        self._handlers = ExitStack()
+        self._handlers.enter_context(handled(self._come_again, "SIGALRM"))
+        self._handlers.enter_context(handled(self._come, *ENDING))
         self._tell_unraisable, sys.unraisablehook = sys.unraisablehook, self._unraisable
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._set_alarm(0)
         sys.unraisablehook = self._tell_unraisable
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._handlers.close()
         if self.number is not None:
             raise SystemExit(128 + self.number) from error
 

@@ -7,8 +7,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -17,11 +16,11 @@ from typing import Literal
 from trellex.experiment.display import GridDisplay
 from trellex.experiment.status import JobStatus, State
 from trellex.experiment.threads import environment
+from trellex.signals import ENDING, handled
 
 Phase = Literal["train", "score", "time"]
 STATES: dict[Phase, State] = {"train": "training", "score": "scoring", "time": "timing"}
 POLL_SECONDS = 0.1
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
@@ -54,7 +53,7 @@ class Pool:
         The statuses of a group share a process.
         """
         waiting = deque(groups)
-        with self._signals_noted():
+        with handled(self._note, *ENDING):
             try:
                 while self._running or (waiting and not self.was_stopped):
                     while waiting and len(self._running) < at_once and not self.was_stopped:
@@ -112,19 +111,9 @@ class Pool:
             for each in self._running:
                 each.process.send_signal(number)
 
-    @contextmanager
-    def _signals_noted(self) -> Iterator[None]:
+    def _note(self, number: int, frame: FrameType | None) -> None:
         """The loop passes signals on, so that no process that is just being started misses them."""
-
-        def note(number: int, frame: FrameType | None) -> None:
-            self._signal = signal.SIGINT if number == signal.SIGINT else signal.SIGTERM
-
-        previous = {number: signal.signal(number, note) for number in SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+        self._signal = signal.SIGINT if number == signal.SIGINT else signal.SIGTERM
 
 
 def _ending(code: int) -> str:

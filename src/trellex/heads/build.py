@@ -10,9 +10,9 @@ from trellex.arrays import as_count
 from trellex.heads.binary import BinaryHead
 from trellex.heads.head import Head
 from trellex.heads.hybrid import HybridHead
-from trellex.heads.memory import weights_named
 from trellex.heads.softmax import SoftmaxHead
 from trellex.heads.spec import BinarySpec, HeadSpec, HybridSpec, SoftmaxSpec
+from trellex.memory import weights_named
 
 HEADS: dict[type[HeadSpec], type[Head]] = {SoftmaxSpec: SoftmaxHead, BinarySpec: BinaryHead, HybridSpec: HybridHead}
 

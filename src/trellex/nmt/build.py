@@ -9,8 +9,8 @@ from torch import nn
 
 from trellex.codes import Code
 from trellex.heads import HeadSpec, build_head
-from trellex.heads.memory import check_weights, weights_named
 from trellex.heads.spec import size_of
+from trellex.memory import check_weights, weights_named
 from trellex.nmt.lstm.network import LSTMNetwork
 from trellex.nmt.model import TranslationModel
 from trellex.nmt.network import Network
@@ -20,9 +20,9 @@ NETWORKS: dict[type[ModelSettings], type[Network]] = {LSTMSettings: LSTMNetwork}
 
 
 def build_model(
-    settings: ModelSettings, head: Any, source_size: int, vocab: Any, code: Code | None = None
+    settings: ModelSettings, head: Any, source_size: int, vocab: Any, code: Code | None = None, room: int | None = None
 ) -> TranslationModel:
-    """An untrained model. Raises ValueError, before memory is taken, if its weights are more than this machine holds.
+    """An untrained model. Raises ValueError, before memory is taken, if there is no room for its weights.
 
     Args:
         settings: the network
@@ -30,11 +30,12 @@ def build_model(
         source_size: the number of source words
         vocab: the number of target words, or their vocabulary with counts
         code: of a model that was trained, instead of the one that its head would make
+        room: bytes for the weights; what this machine holds unless given
     """
     spec = HeadSpec.parse(head)
     what = f"hidden_size {settings.hidden_size}, embedding_size {settings.embedding_size}, head {spec.label}"
     with torch.device("meta"), weights_named(what):
-        check_weights(_build(settings, spec, source_size, vocab, code), what)
+        check_weights(_build(settings, spec, source_size, vocab, code), what, room)
     with weights_named(what):
         return _build(settings, spec, source_size, vocab, code)
 

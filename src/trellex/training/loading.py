@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trellex.heads import HeadSpec
 from trellex.kinds import CHECKPOINT_FILE
 from trellex.loaded import LoadedModel
+from trellex.memory import NoRoomError
 from trellex.nmt.build import build_model
 from trellex.nmt.model import TranslationModel
-from trellex.nmt.settings import ModelSettings
 from trellex.text.vocabulary import Vocabulary
 from trellex.training import checkpoint
 from trellex.training.processes import choose_device
@@ -36,9 +35,13 @@ def load_checkpoint(
         raise ValueError(f"{folder}: damaged ({error}); {checkpoint.REMEDY}") from error
     spec = info.recipe.head if decoding is None else info.recipe.head.with_options(decoding=decoding)
     code = checkpoint.load_code(folder, spec, len(target))
-    _check_size(folder / checkpoint.MODEL, info.recipe.model, spec, len(source))
+    weights = folder / checkpoint.MODEL
     try:
-        model = build_model(info.recipe.model, spec, len(source), target, code)
+        model = build_model(info.recipe.model, spec, len(source), target, code, room=weights.stat().st_size)
+    except NoRoomError as error:
+        raise ValueError(
+            f"{weights}: too small for the sizes that {CHECKPOINT_FILE} tells ({error}); {checkpoint.REMEDY}"
+        ) from error
     except (ValueError, TypeError, RuntimeError, OverflowError) as error:
         problem = str(error).partition("\n")[0]
         raise ValueError(
@@ -47,10 +50,3 @@ def load_checkpoint(
     model.load_state_dict(checkpoint.load_tensors(folder, "model", model.state_dict()))
     model.to(choose_device(device)).eval()
     return LoadedModel(model, info.corpus.text(), source, target, spec, info.step)
-
-
-def _check_size(path: Path, settings: ModelSettings, spec: HeadSpec, words: int) -> None:
-    """Raises ValueError, before memory is taken, if a file of weights is too small for a model of these sizes."""
-    wide = max(settings.hidden_size, *(getattr(spec, name, None) or 0 for name in ("mixtures", "hidden_layer")))
-    if 4 * max(settings.embedding_size * words, settings.hidden_size * wide) > path.stat().st_size:
-        raise ValueError(f"{path}: too small for the sizes that {CHECKPOINT_FILE} tells; {checkpoint.REMEDY}")

@@ -175,8 +175,17 @@ class TestDescription:
     def test_a_model_too_large_for_any_memory(self, copied):
         for size in (10**6, 10**12, 10**18, 10**30):
             self.change(copied.folder, ("recipe", "model", "hidden_size"), str(size))
-            with pytest.raises(ValueError, match=r"model.safetensors: too small for the sizes that checkpoint.json"):
+            with pytest.raises(
+                ValueError, match=rf"step-000000004/.* \(hidden_size {size}, .*; use another checkpoint"
+            ):
                 load_checkpoint(copied.folder)
+
+    @pytest.mark.parametrize(("key", "size"), [("hidden_size", 80), ("embedding_size", 500)])
+    def test_a_model_larger_than_its_file(self, copied, key, size):
+        """Though memory has room for it."""
+        self.change(copied.folder, ("recipe", "model", key), str(size))
+        with pytest.raises(ValueError, match=rf"model.safetensors: too small for the sizes that .*{key} {size}, "):
+            load_checkpoint(copied.folder)
 
 
 class TestChecksums:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from trellex.files import AnyPath, check_readable
+from trellex.files import AnyPath, check_file, check_readable
 
 QUICK = 1 << 24  # bytes up to which nobody notices how long comparing takes
 SETTLED = 2_000_000_000  # nanoseconds after which a change gives a file another time, however coarse the clock
@@ -25,8 +25,7 @@ def sha256(path: AnyPath) -> str:
 def check_sums(folder: Path, sums: Mapping[str, str], remedy: str) -> None:
     """Compare files of a folder, by name, with their SHA-256. Raises ValueError that names the first that differs."""
     for name, expected in sums.items():
-        if not (folder / name).is_file():
-            raise ValueError(f"{folder / name}: missing, or not a file; {remedy}")
+        check_file(folder / name, remedy)
         if sha256(folder / name) != expected:
             raise ValueError(f"{folder / name}: damaged, its checksum differs; {remedy}")
 

@@ -58,6 +58,19 @@ def check_readable(path: AnyPath) -> None:
         raise denied(path)
 
 
+def check_file(path: Path, remedy: str) -> None:
+    """Raises ValueError with a remedy unless this is a file, and PermissionError if this user may not read it."""
+    if not path.is_file():
+        raise ValueError(f"{path}: missing, or not a file; {remedy}")
+    check_readable(path)
+
+
+def check_no_other(path: Path, remedy: str) -> None:
+    """Raises ValueError if there is a folder, a pipe or a device in place of a file, which need not be there."""
+    if os.path.lexists(path) and not path.is_file():
+        raise ValueError(f"{path}: is not a file; {remedy}")
+
+
 def denied(path: AnyPath) -> PermissionError:
     """The error for a file or a folder that this user may not read."""
     return PermissionError(f"{os.fspath(path)}: permission denied; its owner can allow it with `chmod a+rX`")

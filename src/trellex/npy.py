@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from trellex.files import check_file
 from trellex.memory import is_out_of_memory
 
 VERSION = (1, 0)  # of the format, which is enough for plain arrays
@@ -20,8 +21,7 @@ def load_array(
 
     Raises ValueError that names the file unless it has this shape and one of these types, pickles and all.
     """
-    if not path.is_file():
-        raise ValueError(f"{path}: missing, or not a file; {remedy}")
+    check_file(path, remedy)
     try:
         with path.open("rb") as file:
             if np.lib.format.read_magic(file) != VERSION:

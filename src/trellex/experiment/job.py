@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,16 @@ from trellex.training.recipe import Recipe
 
 # on what is learnt
 WITHOUT_EFFECT = ("device", "threads", "save_every", "keep_checkpoints", "keep_best", "tensorboard")
+
+
+WHAT = "the description of a cell"
+
+
+class _Begun(Record, extra="ignore"):
+    """What a file of an older version has as well."""
+
+    recipe: dict[str, Any]
+    corpus: str | None = None
 
 
 class Job(Record):
@@ -53,8 +62,8 @@ class Job(Record):
         """Raises ValueError if a training was begun in the folder that cannot go on by this recipe."""
         path = self._path()
         if path.exists() and checkpoint.checkpoints(self.run):
-            before = json.loads(path.read_text(encoding="utf-8"))
-            recipe = self._checked(path, before["recipe"], before.get("corpus"))
+            before = _Begun.load_json(path, WHAT, f"remove this file and {self.run} to train anew")
+            recipe = self._checked(path, before.recipe, before.corpus)
             self._compare(path, self.recipe.identity(), recipe.identity())
 
     def _checked(self, path: Path, recipe: dict[str, Any], corpus: str | None) -> Recipe:
@@ -89,7 +98,7 @@ class Job(Record):
 
     @classmethod
     def load(cls, path: Path) -> Job:
-        return cls.model_validate_json(path.read_bytes())
+        return cls.load_json(path, WHAT, "give the same command again")
 
     def _path(self) -> Path:
         return self.run / "job.json"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,17 +13,18 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from trellex.checksums import check_sums, check_sums_once, sha256
-from trellex.files import atomic_folder, check_readable, check_writable
+from trellex.files import atomic_folder, check_file, check_writable
 from trellex.heads.spec import AnyHeadSpec
 from trellex.kinds import EXPORT, EXPORT_FILE, check_kind
 from trellex.nmt.settings import ModelSettings
 from trellex.npy import load_array
-from trellex.records import Sealed
+from trellex.records import Sealed, read_json
 from trellex.text.manifest import TextSettings
 
 MANIFEST = EXPORT_FILE
 FORMAT: Literal["trellex-runtime"] = "trellex-runtime"
 REMEDY = "export the model again"
+WHAT = "the manifest of an exported model"
 
 
 class RuntimeManifest(Sealed):
@@ -59,15 +59,12 @@ class Export(NamedTuple):
     def open(cls, path: Path) -> Export:
         """Read the manifest, and check that every file is there and whole. Raises ValueError that names what is not."""
         check_kind(path, EXPORT)
-        if not (path / MANIFEST).is_file():
-            raise ValueError(f"{path / MANIFEST}: missing, or not a file; {REMEDY}")
-        manifest = RuntimeManifest.load_json(path / MANIFEST, "the manifest of an exported model", REMEDY)
+        check_file(path / MANIFEST, REMEDY)
+        manifest = RuntimeManifest.load_json(path / MANIFEST, WHAT, REMEDY)
         for name, (size, _) in manifest.files.items():
             if Path(name).name != name:
                 raise ValueError(f"{path / MANIFEST}: {name!r} is not a plain file name; {REMEDY}")
-            if not (path / name).is_file():
-                raise ValueError(f"{path / name}: missing, or not a file; {REMEDY}")
-            check_readable(path / name)
+            check_file(path / name, REMEDY)
             found = (path / name).stat().st_size
             if found != size:
                 raise ValueError(f"{path / name}: has {found:,} bytes instead of {size:,}: damaged; {REMEDY}")
@@ -136,7 +133,7 @@ def _is_ours(folder: Path) -> bool:
     if not names:
         return True
     try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())  # of any version
+        manifest = read_json(folder / MANIFEST, WHAT, REMEDY)  # of any version
         return manifest["format"] == FORMAT and names <= {MANIFEST, *manifest["files"]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         return False

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from trellex.checksums import check_sums, sha256
-from trellex.files import AnyPath, atomic_folder, atomic_writer, check_readable, check_writable
+from trellex.files import AnyPath, atomic_folder, atomic_writer, check_file, check_writable
 from trellex.temporaries import sweep
 from trellex.text.doubts import pair_ratio
 from trellex.text.languages import check_language
@@ -59,9 +59,7 @@ class Corpus:
         manifest = Manifest.load(folder)
         for name in corpus_files(manifest.settings.splits()):
             path, expected = folder / name, manifest.files.get(name)
-            if not path.is_file():
-                raise ValueError(f"{path}: missing; {REMEDY}")
-            check_readable(path)
+            check_file(path, REMEDY)
             if path.stat().st_size != expected:
                 raise ValueError(f"{path}: has {path.stat().st_size} bytes, not {expected} as prepared; {REMEDY}")
         check_sums(folder, manifest.sha256 or {}, REMEDY)  # older versions had none

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from torch import Tensor
 from trellex import codes
 from trellex.checksums import check_sums, sha256
 from trellex.codes import Code
-from trellex.files import atomic_folder, atomic_writer, check_readable, is_full_disk
+from trellex.files import atomic_folder, atomic_writer, check_file, check_no_other, check_readable, is_full_disk
 from trellex.heads.spec import CodeSpec, HeadSpec
 from trellex.kinds import CHECKPOINT, CHECKPOINT_FILE, RUN, STEP_FOLDER, check_kind
 from trellex.records import sealed
@@ -83,8 +82,7 @@ def load_info(folder: Path) -> Info:
     for name in FILES:
         check_no_other(folder / name, REMEDY)
     for name in (MODEL, *VOCABULARIES):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(f"{folder / name}: missing; {REMEDY}")
+        check_file(folder / name, REMEDY)
     version = Version.load_json(path, WHAT, REMEDY).version
     if version != VERSION:
         raise ValueError(
@@ -95,12 +93,6 @@ def load_info(folder: Path) -> Info:
     if STEP_FOLDER.fullmatch(folder.resolve().name) and step_of(folder.resolve()) != info.step:
         raise ValueError(f"{path}: is of step {info.step}, not of that in the folder's name; {REMEDY}")
     return info
-
-
-def check_no_other(path: Path, remedy: str) -> None:
-    """Raises ValueError if there is a folder, a pipe or a device in place of a file."""
-    if os.path.lexists(path) and not path.is_file():
-        raise ValueError(f"{path}: is not a file; {remedy}")
 
 
 def verify(folder: Path, info: Info, names: Collection[str] = FILES) -> None:
@@ -122,8 +114,7 @@ def load_tensors(folder: Path, name: str, like: Mapping[str, Tensor] | None = No
     like: what must be there and nothing else, by name, with its shape and type; no memory is taken for others
     """
     path = folder / f"{name}.safetensors"
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: missing, or not a file; {REMEDY}")
+    check_file(path, REMEDY)
     try:
         with safe_open(path, "pt") as file:
             found = list(file.keys())

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from trellex.evaluation.curve import Evaluation, Loss
-from trellex.files import atomic_writer
+from trellex.files import atomic_writer, check_no_other
 from trellex.records import Record
 from trellex.temporaries import make_folder
 from trellex.training import checkpoint
@@ -49,7 +49,7 @@ _LINE: TypeAdapter[_Report | _Evaluation] = TypeAdapter(_Report | _Evaluation)
 def append_metrics(run: Path, step: int, values: Mapping[str, Any]) -> None:
     """Add a line to those of a run."""
     path = run / FILE
-    checkpoint.check_no_other(path, "move that elsewhere")
+    check_no_other(path, "move that elsewhere")
     with checkpoint.writing(path):
         make_folder(run)
         with path.open("a", encoding="utf-8") as file:
@@ -59,7 +59,7 @@ def append_metrics(run: Path, step: int, values: Mapping[str, Any]) -> None:
 def drop_metrics(run: Path, after: int) -> None:
     """Remove the lines after a step, those that a crash has cut short, and what is none of ours."""
     path = run / FILE
-    checkpoint.check_no_other(path, "move that elsewhere")
+    check_no_other(path, "move that elsewhere")
     if path.is_file():
         lines = _lines(run)
         with checkpoint.writing(path), atomic_writer(path) as file:

@@ -43,6 +43,12 @@ class TestRun:
         with pytest.raises(ValueError, match=r"job.json: made from another corpus than .* now holds; prepare"):
             job.model_copy(update={"corpus": "another"}).check_run()
 
+    @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"recipe": 1}', '{"recipe": ' + "[" * 99_999, "\0"])
+    def test_a_file_that_is_damaged(self, begun, text):
+        (begun.run / "job.json").write_text(text)
+        with pytest.raises(ValueError, match=r"job.json: not the description of a cell \(.*\); remove this file and"):
+            begun.check_run()
+
     def test_a_grid_goes_on_after_its_learning_rate_was_lowered(self, write_grid):
         """As training advises when it diverges."""
         [before] = Grid.load(write_grid(training={"max_steps": 2})).jobs()

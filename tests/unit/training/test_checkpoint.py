@@ -180,7 +180,7 @@ class TestLoad:
 
     def test_missing(self, save, tmp_path):
         folder = save(1)
-        with pytest.raises(FileNotFoundError, match=r"other.safetensors: missing, or not a file; use another"):
+        with pytest.raises(ValueError, match=r"other.safetensors: missing, or not a file; use another"):
             load_tensors(folder, "other")
         with pytest.raises(FileNotFoundError, match=r"no checkpoint.json here"):
             load_info(tmp_path)

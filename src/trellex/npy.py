@@ -19,7 +19,7 @@ def load_array(
 ) -> NDArray[Any]:
     """The numbers of a file; they stay on disk if `mapped`. No memory is taken for others than expected.
 
-    Raises ValueError that names the file unless it has this shape and one of these types, pickles and all.
+    Raises ValueError that names the file unless it has this shape and one of these types, and nothing else.
     """
     check_file(path, remedy)
     try:
@@ -35,6 +35,8 @@ def load_array(
     if array.dtype not in expected or array.shape != shape:
         names = " or ".join(kind.name for kind in expected)
         raise ValueError(f"{path}: not an array of {' × '.join(map('{:,}'.format, shape))} {names}; {remedy}")
+    if array.offset + array.nbytes != path.stat().st_size:
+        raise ValueError(f"{path}: more than its array, or its header was changed; {remedy}")
     view = array.view(np.ndarray)  # still mapped, but indexed faster
     return view if mapped else view.copy()
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 # of logits and losses, about 1e25 in single and 1e298 in double precision: sums of many are finite
-LARGEST, LARGEST_DOUBLE = 2.0**83, 2.0**990
+LARGEST_SINGLE, LARGEST_DOUBLE = 2.0**83, 2.0**990
 FEW_ROWS = 1024  # on an accelerator, for which compiled code in main memory, the way included, is faster
 
 Array: TypeAlias = Any  # NDArray or torch.Tensor; what comes out is of the kind that went in
@@ -140,7 +140,7 @@ def log_sum_exp(values: Array) -> Array:
 
 def largest_sum(values: Array) -> float:
     """The largest number of which many can be added up in the precision of these."""
-    return LARGEST_DOUBLE if values.dtype.itemsize == 8 else LARGEST
+    return LARGEST_DOUBLE if values.dtype.itemsize == 8 else LARGEST_SINGLE
 
 
 def bounded(values: Array) -> Array:

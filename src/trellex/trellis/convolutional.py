@@ -35,7 +35,7 @@ class ConvolutionalCode:
     Numpy arrays in give numpy arrays out, torch tensors in give torch tensors on the same device, float32 and
     float64, over any leading dimensions. NaN is refused, except on accelerators, where looking for it may wait
     for the device. An infinite logit or a probability of 0 or 1 makes a bit certain: it counts ten thousand nats.
-    Finite ones count 2^110 at most in float32, 2^990 in float64 and 2^83 in sums on a GPU, so that sums are finite.
+    Finite ones count 2^83 at most in float32 and in sums on a GPU, 2^990 in float64, so that sums are finite.
 
     Args:
         generators: two or more masks of one length 3 … 9, written with 0 and 1, oldest bit first

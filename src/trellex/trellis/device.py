@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from trellex.arrays import number_to_bits
-from trellex.trellis.kernels import CERTAIN, LARGEST, LARGEST_SINGLE
+from trellex.arrays import largest_sum, number_to_bits
+from trellex.trellis.kernels import CERTAIN
 from trellex.trellis.lattice import Lattice
 
 
@@ -91,7 +91,7 @@ def sample(logits: Tensor, uniforms: Tensor, lattice: Lattice) -> Tensor:
 def _metrics(logits: Tensor, lattice: Lattice) -> tuple[Tensor, Tensor]:
     """The score of every output pattern at every step, and the patterns. [N, T, patterns], [patterns, n]"""
     patterns = _patterns(lattice, logits.device)
-    largest = LARGEST_SINGLE if logits.dtype == torch.float32 else LARGEST
+    largest = largest_sum(logits)
     logits = torch.nan_to_num(logits.to(patterns.dtype), nan=torch.nan, posinf=CERTAIN, neginf=-CERTAIN)
     logits = logits.clamp(-largest, largest)
     return logits.view(len(logits), lattice.num_steps, -1) @ patterns.T, patterns

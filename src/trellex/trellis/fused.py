@@ -20,7 +20,7 @@ from trellex import arrays
 from trellex.trellis import kernels
 
 CERTAIN = tl.constexpr(kernels.CERTAIN)
-LARGEST = tl.constexpr(arrays.LARGEST)  # stands for a logit beyond
+LARGEST = tl.constexpr(arrays.LARGEST_SINGLE)  # stands for a logit beyond: sums of many stay above NOWHERE
 NOWHERE = tl.constexpr(-1e30)  # the log-sum of no way at all; finite, so that a difference of two is no NaN
 
 WORDS = 2  # side by side in a program

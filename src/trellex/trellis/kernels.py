@@ -16,7 +16,7 @@ from trellex.trellis.compilation import compiled_with
 # Constants and all kernels that call each other stand here, because before numba takes a kernel from its cache it looks
 # for changes in the file of that kernel alone.
 CERTAIN = 1e4  # nats; stands for an infinite logit: outweighs ordinary ones, adds up, leaves digits in float32
-LARGEST_SINGLE, LARGEST = 2.0**110, 2.0**990  # stand for float32 and float64 beyond, so that sums of many are finite
+LARGEST_SINGLE, LARGEST_DOUBLE = 2.0**83, 2.0**990  # those of `arrays`; they stand for logits beyond
 ONE = np.uint32(1)  # indices stay unsigned, which spares the check for negative ones
 
 SAFE_SPAN = 600.0  # nats of a score above or below 0, within which sums need no scaling in float64
@@ -41,7 +41,7 @@ def _log_odds(prob):
 @compiled
 def _largest(logits):
     """The largest logit of which many can be added up in the type of these."""
-    return LARGEST_SINGLE if logits.itemsize == 4 else LARGEST
+    return LARGEST_SINGLE if logits.itemsize == 4 else LARGEST_DOUBLE
 
 
 @compiled

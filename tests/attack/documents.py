@@ -32,6 +32,7 @@ VALUES = {  # what may stand in place of a value, by name; JSON, or nearly
     "text": '"x"',
     "a list": "[1, 2]",
     "a mapping": '{"x": 1}',
+    "a rather deep list": "[" * 150 + "]" * 150,
     "a deep list": "[" * 20_000 + "]" * 20_000,
     "a deep mapping": '{"x":' * 20_000 + "1" + "}" * 20_000,
     "a long text": '"' + "x" * 20_000 + '"',

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -217,6 +218,7 @@ PLACES: dict[str, Callable[..., None]] = {
     "delete": lambda folder, path: path.unlink(),
     "swap": _swap,
     "pipe": lambda folder, path: _replaced(folder, path, os.mkfifo),
+    "socket": lambda folder, path: _replaced(folder, path, lambda place: os.mknod(place, stat.S_IFSOCK | 0o600)),
     "folder": lambda folder, path: _replaced(folder, path, Path.mkdir),
     "link to nothing": lambda folder, path: _replaced(folder, path, lambda place: place.symlink_to("nothing")),
     "link to itself": lambda folder, path: _replaced(folder, path, lambda place: place.symlink_to(place.name)),

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import stat
 from pathlib import Path
 from random import Random
 
@@ -23,7 +24,7 @@ def folder(request, tmp_path):
 
 def contents(folder):
     return {
-        str(path): (path.is_symlink(), path.is_fifo(), path.is_file() and path.read_bytes())
+        str(path): (path.is_symlink(), stat.S_IFMT(path.lstat().st_mode), path.is_file() and path.read_bytes())
         for path in folder.rglob("*")
     }
 

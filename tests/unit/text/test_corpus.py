@@ -8,6 +8,7 @@ import subprocess
 import sys
 from typing import ClassVar
 
+import mutations
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -589,9 +590,7 @@ class TestOpenErrors:
         for path in sorted(folder.iterdir()):
             whole = path.read_bytes()
             for place in range(0, len(whole), 7):
-                flipped = bytearray(whole)
-                flipped[place] ^= 1 << place % 8
-                path.write_bytes(flipped)
+                path.write_bytes(mutations.change(path.name, whole, "flip", {"at": place, "bit": place % 8}))
                 with pytest.raises(ValueError, match=rf"{path.name}: .*run `trellex prepare` again"):
                     Corpus.open(folder)
             path.write_bytes(whole)

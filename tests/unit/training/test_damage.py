@@ -1,13 +1,14 @@
 """A checkpoint that was changed is refused, in words, or does what it did; a run's other files may hold anything."""
 
 import json
-import os
 import shutil
 import struct
 from types import SimpleNamespace
 
+import documents
 import pytest
 import torch
+from mutations import Mutation
 from safetensors.torch import load_file, save_file
 
 from trellex.training import checkpoint
@@ -20,19 +21,13 @@ from trellex.training.trainer import Trainer
 
 HEAD = {"type": "hybrid-4-ec", "code": "random", "seed": 3}
 REFUSAL = (ValueError, OSError)
-DEEP = "[" * 100_000 + "]" * 100_000
-VALUES = {
-    **{
-        "dropped": None,
-        "null": "null",
-        "empty text": '""',
-        "empty list": "[]",
-        "empty object": "{}",
-        "minus one": "-1",
-    },
-    **{"infinite": "1e400", "NaN": "NaN", "text": '"x"', "deep": DEEP, "huge": "1" + "0" * 400, "true": "true"},
-    **{"a fraction": "0.5", "rather deep": "[" * 150 + "]" * 150, "digits": "1" + "0" * 5000},
-}
+NAMES = (  # of values that stand in place of others
+    *("null", "empty text", "empty list", "empty mapping", "minus one", "beyond floats", "NaN", "text", "a deep list"),
+    *("400 digits", "true", "a half", "a rather deep list", "5000 digits"),
+)
+VALUES = [documents.VALUES[name] for name in NAMES]
+CHANGES_OF_A_VALUE = {"dropped": ("drop", {})} | {name: ("set", {"value": name}) for name in NAMES}
+DEEP = documents.VALUES["a deep list"]
 
 
 def unseal(folder):
@@ -105,48 +100,35 @@ def test_unchanged_it_goes_on_as_if_it_had_never_stopped(original, copied):
     assert not assert_refused_or_the_same(original, copied)
 
 
-def places(value, place=()):
-    """The places of all keys in nested objects, and of the first of all lists."""
-    for key, inside in value.items() if isinstance(value, dict) else list(enumerate(value))[:1]:
-        yield (*place, key)
-        if isinstance(inside, dict | list):
-            yield from places(inside, (*place, key))
-
-
 TOP = ("version", "step", "evaluations", "since_report", "recipe", "corpus", "files")
 
 
-class TestDescription:
-    @staticmethod
-    def change(folder, place, value):
-        """Puts JSON text in a place of checkpoint.json, or takes out what is there."""
-        path = folder / "checkpoint.json"
-        info = json.loads(path.read_text())
-        inside = info
-        for key in place[:-1]:
-            inside = inside[key]
-        if value is None:
-            del inside[place[-1]]
-        else:
-            inside[place[-1]] = "HERE"
-        path.write_text(json.dumps(info).replace('"HERE"', value or ""))
+def change(folder, path, how, options):
+    """Changes a value of checkpoint.json."""
+    Mutation(how, "checkpoint.json", {"path": path, **options}).apply(folder)
 
-    @pytest.mark.parametrize("value", VALUES)
+
+def flip(path):
+    Mutation("flip", path.name, {"at": -2, "bit": 0}).apply(path.parent)
+
+
+class TestDescription:
+    @pytest.mark.parametrize("value", CHANGES_OF_A_VALUE)
     @pytest.mark.parametrize("key", TOP)
     def test_of_every_key(self, original, copied, key, value):
-        self.change(copied.folder, (key,), VALUES[value])
+        change(copied.folder, [key], *CHANGES_OF_A_VALUE[value])
         refused = assert_refused_or_the_same(original, copied)
         optional = {"evaluations": {"dropped", "empty list"}, "files": {"dropped", "null"}}
-        optional["since_report"] = {"dropped", "empty object"}
+        optional["since_report"] = {"dropped", "empty mapping"}
         assert refused == (value not in optional.get(key, ()))
 
-    @pytest.mark.parametrize("value", VALUES)
+    @pytest.mark.parametrize("value", CHANGES_OF_A_VALUE)
     def test_of_every_place(self, original, copied, value):
-        found = list(places(json.loads((copied.folder / "checkpoint.json").read_text())))
-        assert ("recipe", "head", "code") in found
         text = (copied.folder / "checkpoint.json").read_text()
+        found = documents.paths("checkpoint.json", text.encode())
+        assert ["recipe", "head", "code"] in found
         for place in found:
-            self.change(copied.folder, place, VALUES[value])
+            change(copied.folder, place, *CHANGES_OF_A_VALUE[value])
             try:
                 loaded = load_checkpoint(copied.folder, verify=False)
                 Trainer(checkpoint.load_info(copied.folder).recipe, Display("test", quiet=True))
@@ -167,24 +149,24 @@ class TestDescription:
         assert assert_refused_or_the_same(original, copied)
 
     def test_of_another_step(self, original, copied):
-        self.change(copied.folder, ("step",), "5")
+        change(copied.folder, ["step"], "nudge", {})
         with pytest.raises(ValueError, match=r"checkpoint.json: is of step 5, not of that in the folder's name; use"):
             load_checkpoint(copied.folder)
         assert assert_refused_or_the_same(original, copied)
 
     def test_a_model_too_large_for_any_memory(self, copied):
-        for size in (10**6, 10**12, 10**18, 10**30):
-            self.change(copied.folder, ("recipe", "model", "hidden_size"), str(size))
-            with pytest.raises(
-                ValueError, match=rf"step-000000004/.* \(hidden_size {size}, .*; use another checkpoint"
-            ):
+        for name in ("a million", "a billion", "a quintillion", "beyond int64"):
+            change(copied.folder, ["recipe", "model", "hidden_size"], "set", {"value": name})
+            told = rf"step-000000004/.* \(hidden_size {documents.VALUES[name]}, .*; use another checkpoint"
+            with pytest.raises(ValueError, match=told):
                 load_checkpoint(copied.folder)
 
-    @pytest.mark.parametrize(("key", "size"), [("hidden_size", 80), ("embedding_size", 500)])
-    def test_a_model_larger_than_its_file(self, copied, key, size):
+    def test_a_model_larger_than_its_file(self, copied):
         """Though memory has room for it."""
-        self.change(copied.folder, ("recipe", "model", key), str(size))
-        with pytest.raises(ValueError, match=rf"model.safetensors: too small for the sizes that .*{key} {size}, "):
+        change(copied.folder, ["recipe", "model", "embedding_size"], "set", {"value": "a million"})
+        with pytest.raises(
+            ValueError, match=r"model.safetensors: too small for the sizes that .*embedding_size 1000000,"
+        ):
             load_checkpoint(copied.folder)
 
 
@@ -192,9 +174,7 @@ class TestChecksums:
     @pytest.mark.parametrize("name", checkpoint.OF_THE_MODEL)
     def test_a_bit_that_changed(self, copied, original, name):
         path = copied.folder / name
-        content = bytearray(path.read_bytes())
-        content[-2] ^= 1
-        path.write_bytes(content)
+        flip(path)
         message = f"{path}: damaged, its checksum differs; use another checkpoint, or remove this one"
         with pytest.raises(ValueError, match=message):
             load_checkpoint(copied.folder)
@@ -203,24 +183,20 @@ class TestChecksums:
 
     def test_of_the_optimiser_are_compared_where_it_is_needed(self, copied, original):
         path = copied.folder / "optimizer.safetensors"
-        content = bytearray(path.read_bytes())
-        content[-2] ^= 1
-        path.write_bytes(content)
+        flip(path)
         assert same(load_checkpoint(copied.folder).model.state_dict(), original.four)
         with pytest.raises(ValueError, match=f"{path}: damaged, its checksum differs"):
             original.train(copied.run, 6)
 
     def test_no_average_is_made_of_what_changed(self, copied):
         path = copied.folder / "model.safetensors"
-        content = bytearray(path.read_bytes())
-        content[-2] ^= 1
-        path.write_bytes(content)
+        flip(path)
         with pytest.raises(ValueError, match=f"{path}: damaged, its checksum differs"):
             make_average(checkpoint.checkpoints(copied.run), copied.run / "average", None)
         assert not (copied.run / "average").exists()
 
     def test_older_checkpoints_have_none_and_go_on(self, copied, original):
-        TestDescription.change(copied.folder, ("files",), None)
+        change(copied.folder, ["files"], "drop", {})
         assert not assert_refused_or_the_same(original, copied)
 
 
@@ -240,7 +216,7 @@ class TestTensors:
     @pytest.fixture
     def rewrite(self, copied):
         """Changes a file of tensors of a checkpoint that has no checksums."""
-        TestDescription.change(copied.folder, ("files",), None)
+        change(copied.folder, ["files"], "drop", {})
 
         def rewrite(name, change):
             tensors = load_file(copied.folder / f"{name}.safetensors")
@@ -286,27 +262,25 @@ class TestTensors:
         assert assert_refused_or_the_same(original, copied)
 
 
-MAKE = {"a pipe": os.mkfifo, "a folder": os.mkdir, "a device": lambda path: os.symlink("/dev/zero", path)}
+OTHERS = ("pipe", "folder", "socket", "link to zeros")
 
 
 class TestOtherFiles:
     """What is no file is an error, where reading it would wait for ever."""
 
-    @pytest.mark.parametrize("kind", MAKE)
+    @pytest.mark.parametrize("kind", OTHERS)
     @pytest.mark.parametrize("name", ["checkpoint.json", *checkpoint.FILES])
     def test_of_a_checkpoint(self, copied, original, name, kind):
-        (copied.folder / name).unlink()
-        MAKE[kind](copied.folder / name)
+        Mutation(kind, name).apply(copied.folder)
         with pytest.raises(REFUSAL, match="step-000000004"):
             load_checkpoint(copied.folder)
         with pytest.raises(REFUSAL, match="step-000000004"):
             original.train(copied.run, 6)
 
-    @pytest.mark.parametrize("kind", MAKE)
+    @pytest.mark.parametrize("kind", OTHERS)
     @pytest.mark.parametrize("name", ["best.json", "metrics.jsonl"])
     def test_of_a_run(self, copied, original, name, kind):
-        (copied.run / name).unlink()
-        MAKE[kind](copied.run / name)
+        Mutation(kind, name).apply(copied.run)
         assert load_checkpoint(copied.run).step in (2, 4)
         assert Metrics.read(copied.run).step == (4 if name == "best.json" else 0)
         with pytest.raises(ValueError, match=f"{name}: is not a file; move that elsewhere"):
@@ -316,13 +290,13 @@ class TestOtherFiles:
         "text", [DEEP, "[1e400]", '{"type": "permuted", "numbers": [1e400]}', "{}", "1" + "0" * 5000]
     )
     def test_codes_that_are_none(self, copied, original, text):
-        TestDescription.change(copied.folder, ("files",), None)
+        change(copied.folder, ["files"], "drop", {})
         (copied.folder / "code.json").write_text(text)
         assert assert_refused_or_the_same(original, copied)
 
 
 class TestMark:
-    @pytest.mark.parametrize("step", [value for value in VALUES.values() if value])
+    @pytest.mark.parametrize("step", VALUES)
     def test_that_is_none(self, copied, original, step):
         for text in (f'{{"step": {step}}}', step, f'{{"step": 4, "average": {step}}}'):
             (copied.run / "best.json").write_text(text)
@@ -338,7 +312,7 @@ class TestMetrics:
     REPORT = '{{"step": {}, "loss": {}, "tokens": 9, "seconds": 1.0, "tokens_per_second": 9.0, "peak_memory": null}}'
     EVALUATION = '{{"step": {}, "dev_bleu": {}, "test_bleu": null}}'
 
-    @pytest.mark.parametrize("value", [value for value in VALUES.values() if value not in (None, "0.5")])
+    @pytest.mark.parametrize("value", [value for value in VALUES if value != "0.5"])
     def test_foreign_lines_are_dropped(self, copied, original, value):
         path = copied.run / "metrics.jsonl"
         before = path.read_bytes()

@@ -43,7 +43,7 @@ def algorithms(ecc, logits):
 
 def test_compiled_code_has_the_same_bounds():
     """It has its own copy, because numba looks for changes in one file alone."""
-    assert (kernels.LARGEST_SINGLE, kernels.LARGEST_DOUBLE) == tuple(BOUNDS.values())
+    assert tuple(BOUNDS.values()) == (kernels.LARGEST_SINGLE, kernels.LARGEST_DOUBLE)
 
 
 @pytest.mark.parametrize("kind", LIMITS)

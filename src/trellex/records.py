@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, get_args
@@ -118,6 +119,11 @@ def problems(error: ValidationError, model: type[BaseModel] | None = None, unkno
             message = f"{unknown}; {nearest_of(str(key), {name: name for name in known})}"
         lines.append(": ".join(filter(None, (".".join(map(str, problem["loc"])), message))))
     return lines
+
+
+def brief(value: Any) -> str:
+    """A value as it is written, or the beginning of that."""
+    return repr(value) if isinstance(value, str) and len(value) < 100 else reprlib.repr(value)
 
 
 def nearest_of(word: str, known: Mapping[str, str]) -> str:

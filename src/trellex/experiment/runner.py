@@ -14,7 +14,7 @@ from trellex.experiment.status import JobStatus
 from trellex.locks import exclusive
 from trellex.temporaries import make_folder
 from trellex.training import checkpoint
-from trellex.training.trainer import training_device
+from trellex.training.processes import training_device
 
 
 class Runner:

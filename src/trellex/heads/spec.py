@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import json
 import re
-import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -16,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, model_validator
 
 from trellex.codes import Code, FrequencyCode, HuffmanCode, RandomCode, code_from_dict, load_code
-from trellex.records import Record, problems
+from trellex.records import Record, brief, problems
 from trellex.trellis import ConvolutionalCode, IdentityCode
 
 CODES = ("frequency", "random", "huffman")
@@ -50,7 +49,7 @@ class HeadSpec(Record):
         if isinstance(spec, HeadSpec):
             return spec
         if not isinstance(spec, str | Mapping):
-            raise ValueError(f"spec: expected a name or a mapping, got {_brief(spec)}")
+            raise ValueError(f"spec: expected a name or a mapping, got {brief(spec)}")
         options = {"type": spec} if isinstance(spec, str) else {str(key): value for key, value in spec.items()}
         name = options.get("type")
         for family in HeadSpec.families:
@@ -61,7 +60,7 @@ class HeadSpec(Record):
                     raise ValueError("; ".join(problems(error, family, f"not an option of {name}"))) from None
         *forms, last = (form for family in HeadSpec.families for form in family.forms)
         raise ValueError(
-            f"type: expected {', '.join(forms)} or {last}, got {_brief(name)}{_suggestion(name, *forms, last)}"
+            f"type: expected {', '.join(forms)} or {last}, got {brief(name)}{_suggestion(name, *forms, last)}"
         )
 
     def with_options(self, **options: Any) -> HeadSpec:
@@ -274,11 +273,6 @@ class HybridSpec(CodeSpec):
 def size_of(vocab: Any) -> int:
     """V of a vocabulary, or of its size."""
     return vocab if isinstance(vocab, int) else len(vocab)
-
-
-def _brief(value: Any) -> str:
-    """A value as it is written, or the beginning of that."""
-    return repr(value) if isinstance(value, str) and len(value) < 100 else reprlib.repr(value)
 
 
 def _has_form(form: str, name: str) -> bool:

@@ -11,6 +11,8 @@ import torch.distributed as dist
 import torch.distributed.nn  # imported once there is a group, its functions' defaults would keep it for ever
 from torch import nn
 
+from trellex.training.recipe import TrainingSettings
+
 
 def choose_device(device: str) -> str:
     """cpu or cuda, where auto takes a GPU if there is one."""
@@ -20,6 +22,14 @@ def choose_device(device: str) -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device: cuda was asked for, but PyTorch sees no GPU; use cpu or auto")
+    return device
+
+
+def training_device(settings: TrainingSettings) -> str:
+    """cpu or cuda. Raises ValueError if there is no such device here, or it cannot train in this precision."""
+    device = choose_device(settings.device)
+    if settings.precision == "bfloat16" and device != "cuda":
+        raise ValueError("training.precision: bfloat16 is for GPUs; use float32 on the CPU")
     return device
 
 

@@ -32,9 +32,9 @@ from trellex.training.meter import Meter, Totals
 from trellex.training.metrics import append_metrics, drop_metrics
 from trellex.training.moments import load_moments, moments_of
 from trellex.training.origin import check_trained_by
-from trellex.training.processes import Processes, choose_device
+from trellex.training.processes import Processes, training_device
 from trellex.training.ranking import best_steps
-from trellex.training.recipe import Recipe, TrainingSettings
+from trellex.training.recipe import Recipe
 from trellex.training.schedule import learning_rate
 from trellex.training.validation import corpus_bleu
 
@@ -290,11 +290,3 @@ class Trainer:
         self.board.go_on(self.step)
         drop_average(self.recipe.output, after=self.step)
         mark_standing(self.recipe.output, self.evaluations)  # a kill may have come between a checkpoint and its mark
-
-
-def training_device(settings: TrainingSettings) -> str:
-    """cpu or cuda. Raises ValueError if there is no such device here, or it cannot train in this precision."""
-    device = choose_device(settings.device)
-    if settings.precision == "bfloat16" and device != "cuda":
-        raise ValueError("training.precision: bfloat16 is for GPUs; use float32 on the CPU")
-    return device

@@ -83,7 +83,7 @@ def read_chunks(paths: Sequence[Path], eager: bool = True, amount: Amount | None
     of files is added to an amount, if there is one; they must be regular files then.
     """
     if not paths:
-        splitter = Splitter(lambda size: os.read(STDIN, size))
+        splitter = Splitter(_read_stdin)
         lines = _checked(splitter.lines(), "line")
         yield from _chunks(lines, lambda: not eager or splitter.has_line() or _is_readable(STDIN))
         return
@@ -142,6 +142,15 @@ def _chunks(lines: Iterator[Line], is_more: Callable[[], bool]) -> Iterator[list
             chunk, size = [], CHUNK
     if chunk:
         yield chunk
+
+
+def _read_stdin(size: int) -> bytes:
+    """At most so many bytes, and none at the end; it waits for some even on a pipe that was opened not to block."""
+    while True:
+        try:
+            return os.read(STDIN, size)
+        except BlockingIOError:
+            select.select([STDIN], [], [])
 
 
 def _is_readable(descriptor: int) -> bool:

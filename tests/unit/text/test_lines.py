@@ -4,6 +4,7 @@ import gzip
 import io
 import lzma
 import os
+import subprocess
 import random
 import tracemalloc
 
@@ -118,6 +119,13 @@ class TestPipes:
         os.write(stdin, b"ur\nfive")
         os.close(stdin)
         assert [line.text for chunk in chunks for line in chunk] == ["four", "five"]
+
+    def test_one_that_does_not_block_is_waited_for(self, stdin):
+        os.set_blocking(lines.STDIN, False)
+        writer = subprocess.Popen(["sh", "-c", "sleep 0.2; echo one; sleep 0.2; echo two"], stdout=stdin)
+        os.close(stdin)
+        assert [line.text for chunk in read_chunks([]) for line in chunk] == ["one", "two"]
+        assert writer.wait() == 0
 
     def test_nothing(self, stdin):
         os.close(stdin)

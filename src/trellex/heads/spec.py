@@ -19,6 +19,7 @@ from trellex.records import Record, brief, problems
 from trellex.trellis import ConvolutionalCode, IdentityCode
 
 CODES = ("frequency", "random", "huffman")
+MAX_DIGITS = 18  # of N in a type such as hybrid-N
 
 
 class HeadSpec(Record):
@@ -276,12 +277,14 @@ def size_of(vocab: Any) -> int:
 
 
 def _has_form(form: str, name: str) -> bool:
-    return re.fullmatch(form.replace("N", "[0-9]{1,18}"), name) is not None
+    return re.fullmatch(form.replace("N", f"[0-9]{{1,{MAX_DIGITS}}}"), name) is not None
 
 
 def _suggestion(name: Any, *forms: str) -> str:
     """The name that is nearest to a misspelt one, if any is near, with its own N or the one that is usual."""
     number = re.search("[0-9]+", str(name))
+    if number and len(number[0]) > MAX_DIGITS:
+        return f"; its N has more than {MAX_DIGITS} digits"
     known = [form.replace("N", number[0] if number else "512") for form in forms]
     nearest = difflib.get_close_matches(str(name).lower().replace("_", "-"), known, 1)
     return f"; did you mean {nearest[0]!r}?" if nearest else ""

@@ -193,6 +193,12 @@ class TestErrors:
         with pytest.raises(ValueError, match=f"got '{name}'$"):
             build(name)
 
+    def test_more_digits_than_any_size_has(self):
+        with pytest.raises(ValueError, match=f"got 'hybrid-{10**18}'; its N has more than 18 digits$"):
+            build(f"hybrid-{10**18}")
+        with pytest.raises(ValueError, match="N = 9{18} does not fit a vocabulary"):
+            build(f"hybrid-{10**18 - 1}")
+
     def test_no_type(self):
         with pytest.raises(ValueError, match="type: expected softmax, .* got None"):
             build({"loss": "squared"})

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from trellex.training import checkpoint
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+MAX_STEP = 1 << 24  # as far as Adam counts, in single precision
 
 
 def moments_of(optimizer: torch.optim.Adam, model: nn.Module) -> dict[str, Tensor]:
@@ -31,9 +32,11 @@ def load_moments(optimizer: torch.optim.Adam, model: nn.Module, folder: Path, st
     single = torch.zeros((), device="meta")
     like = {f"{name}.{key}": single if key == "step" else value for name, value in trained.items() for key in MOMENTS}
     moments = checkpoint.load_tensors(folder, "optimizer", like)
+    path = folder / checkpoint.OPTIMIZER
     for name, value in moments.items():
         if not name.endswith(".exp_avg") and bool((value < 0).any()):
-            path = folder / checkpoint.OPTIMIZER
             raise ValueError(f"{path}: {name} has numbers below 0: damaged; {checkpoint.REMEDY}")
+        if name.endswith(".step") and value != min(step, MAX_STEP):
+            raise ValueError(f"{path}: {name} is {value:g}, not that of the checkpoint, {step}; {checkpoint.REMEDY}")
     for name, parameter in trained.items():
         optimizer.state[parameter] = {key: moments[f"{name}.{key}"].to(parameter.device) for key in MOMENTS}

@@ -248,6 +248,11 @@ class TestTensors:
         with pytest.raises(ValueError, match=rf"optimizer.safetensors: .*\.{key} has numbers below 0: damaged; use"):
             original.train(copied.run, 6)
 
+    def test_moments_of_another_step(self, copied, original, rewrite):
+        rewrite("optimizer", lambda tensors, names: [tensors[name].add_(1) for name in names if name.endswith(".step")])
+        with pytest.raises(ValueError, match=r"optimizer.safetensors: .*\.step is [0-9]+, not that of the checkpoint"):
+            original.train(copied.run, 6)
+
     @pytest.mark.parametrize("name", ["model", "optimizer"])
     @pytest.mark.parametrize("size", [1 << 40, 1 << 62, (1 << 64) - 1, 1 << 70])
     def test_a_header_that_claims_much(self, copied, original, rewrite, name, size):

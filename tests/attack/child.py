@@ -88,7 +88,7 @@ class Child:
         for number, data in enumerate(self.target.seeds()):
             (corpus / str(number)).write_bytes(data)
         options = ["-timeout=0", "-rss_limit_mb=0", "-max_len=65536", f"-seed={seed % 2**31 + 1}"]
-        options += [f"-max_total_time={max(1, int(seconds))}", str(corpus)]
+        options += [f"-max_total_time={max(1, int(seconds))}", f"-artifact_prefix={corpus}/", str(corpus)]
         atheris.Setup([sys.argv[0], *options], self.try_input, custom_mutator=change)
         atheris.Fuzz()  # ends the process
 

@@ -96,11 +96,18 @@ def prepare(settings: PrepareSettings, folder: AnyPath, report: Report | None = 
     if manifest is not None:
         report(f"{folder} is up to date", manifest.splits["train"].pairs, manifest.splits["train"].pairs)
         return manifest
+    _check_no_strangers(folder)
+    with atomic_folder(folder) as draft:
+        manifest = _build(settings, inputs, draft, report)
+        _check_no_strangers(folder)  # in the meantime others may have put files there
+    return manifest
+
+
+def _check_no_strangers(folder: Path) -> None:
+    """Raises ValueError if a folder that would be replaced holds what is not of a corpus."""
     strangers = {path.name for path in folder.glob("*")} - {MANIFEST, *corpus_files(("train", "dev", "test"))}
     if strangers:
         raise ValueError(f"{folder}: would be replaced, but also holds {sorted(strangers)[0]!r}; move that elsewhere")
-    with atomic_folder(folder) as draft:
-        return _build(settings, inputs, draft, report)
 
 
 def _digest_inputs(settings: PrepareSettings, report: Report) -> dict[str, InputFile]:

@@ -440,6 +440,19 @@ class TestPrepareErrors:
             prepare(build(), folder)
         assert (folder / "thesis.txt").read_text() == "years of work"
 
+    @pytest.mark.parametrize("is_there", [False, True])
+    def test_files_that_come_while_it_works(self, build, folder, is_there):
+        def write(*_):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "thesis.txt").write_text("years of work")
+
+        if is_there:
+            prepare(build(), folder)
+        with pytest.raises(ValueError, match="corpus: would be replaced, but also holds 'thesis.txt'"):
+            prepare(build(max_length=10), folder, lambda stage, *_: stage.startswith("checking") or write())
+        assert (folder / "thesis.txt").read_text() == "years of work"
+        assert os.listdir(folder.parent) == [folder.name]
+
     def test_folder_is_a_file(self, build, tmp_path):
         (tmp_path / "file").write_text("x")
         with pytest.raises(ValueError, match="file: exists and is no prepared corpus"):

@@ -15,6 +15,10 @@ AGAIN = 2.0  # seconds after which a signal comes again, if it has not ended the
 TIMES = 3  # that it comes before the process just ends
 
 
+class Signalled(KeyboardInterrupt):
+    """A signal came. After a plain KeyboardInterrupt in `exec` Python would die of SIGINT, whatever the status."""
+
+
 class Ending:
     """Inside `with` a signal raises an error at once, and at its end the exit status tells of the signal.
 
@@ -42,7 +46,7 @@ class Ending:
     def _come(self, number: int, _: FrameType | None) -> None:
         self.number = number
         self._set_alarm(AGAIN)
-        raise KeyboardInterrupt
+        raise Signalled
 
     def _come_again(self, number: int, frame: FrameType | None) -> None:
         if self.number is None:

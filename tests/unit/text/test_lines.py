@@ -4,8 +4,8 @@ import gzip
 import io
 import lzma
 import os
-import subprocess
 import random
+import subprocess
 import tracemalloc
 
 import pytest

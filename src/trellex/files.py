@@ -76,9 +76,17 @@ def denied(path: AnyPath) -> PermissionError:
     return PermissionError(f"{os.fspath(path)}: permission denied; its owner can allow it with `chmod a+rX`")
 
 
+def resolved(path: AnyPath) -> Path:
+    """What a path leads to, absolute. Raises OSError if that is a link which leads to itself."""
+    try:
+        return Path(path).resolve()
+    except RuntimeError as error:
+        raise OSError(f"{path}: is a link that leads to itself; remove it, or choose another place") from error
+
+
 def check_new_file(path: AnyPath) -> None:
     """Raises OSError that names what is wrong, before work that would be lost, if a file cannot be written."""
-    path = Path(path).resolve()
+    path = resolved(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first")
     if path.is_dir():
@@ -89,7 +97,7 @@ def check_new_file(path: AnyPath) -> None:
 
 def check_writable(folder: AnyPath) -> None:
     """The same if a folder cannot be made, or no files in it. It leaves no trace."""
-    folder = Path(folder).resolve()
+    folder = resolved(folder)
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir():
         raise NotADirectoryError(f"{there}: is a file, not a folder; choose another place")
@@ -111,7 +119,7 @@ def atomic_writer(path: AnyPath, mode: Literal["w", "wb"] = "w") -> Iterator[Any
     check_new_file(path)
     text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
     with full_disk_named(path):
-        path = Path(path).resolve()
+        path = resolved(path)
         if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
             with open(path, mode, **text) as file:  # type: ignore[call-overload]
                 yield file
@@ -131,9 +139,9 @@ def atomic_folder(folder: AnyPath) -> Iterator[Path]:
 
     What is there is replaced, and comes back if that fails: whether it may be is for the caller to know.
     """
-    check_writable(Path(folder).resolve().parent)
+    check_writable(resolved(folder).parent)
     with full_disk_named(folder, is_whole=True):
-        folder = Path(folder).resolve()
+        folder = resolved(folder)
         make_folder(folder.parent)
         with temporary(folder, Path.mkdir) as new:
             yield new

@@ -267,6 +267,14 @@ class TestFullDisk:
         assert raised.value is error
 
 
+@pytest.mark.parametrize("write", [atomic_writer, atomic_folder])
+def test_a_link_that_leads_to_itself(tmp_path, write):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OSError, match=r"loop(: is a link that leads to itself; remove it|')"), write(tmp_path / "loop"):
+        pass
+    assert names(tmp_path) == ["loop"]
+
+
 class TestCheckReadable:
     def test_a_file(self, tmp_path):
         (tmp_path / "file").touch()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from trellex.checksums import check_sums, check_sums_once, sha256
-from trellex.files import atomic_folder, check_file, check_writable
+from trellex.files import atomic_folder, check_file, check_writable, resolved
 from trellex.heads.spec import AnyHeadSpec
 from trellex.kinds import EXPORT, EXPORT_FILE, check_kind
 from trellex.nmt.settings import ModelSettings
@@ -59,6 +59,7 @@ class Export(NamedTuple):
     def open(cls, path: Path) -> Export:
         """Read the manifest, and check that every file is there and whole. Raises ValueError that names what is not."""
         check_kind(path, EXPORT)
+        _check_name(path)
         check_file(path / MANIFEST, REMEDY)
         manifest = RuntimeManifest.load_json(path / MANIFEST, WHAT, REMEDY)
         for name, (size, _) in manifest.files.items():
@@ -122,7 +123,16 @@ def check_place(folder: Path) -> None:
         raise ValueError(f"{folder}: is a link that leads nowhere; remove it, or choose another folder")
     if folder.exists() and not _is_ours(folder):
         raise ValueError(f"{folder}: is there already and holds other files; choose another folder")
-    check_writable(folder.resolve().parent)
+    _check_name(resolved(folder))
+    check_writable(resolved(folder).parent)
+
+
+def _check_name(folder: Path) -> None:
+    """Raises ValueError unless ONNX can be told where the folder is."""
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{folder}: its name is no UTF-8, which ONNX needs; choose another name") from error
 
 
 def _is_ours(folder: Path) -> bool:

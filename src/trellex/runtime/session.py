@@ -41,17 +41,14 @@ class Session:
                 raise MemoryError(f"{path}: {error}") from error
             raise ValueError(f"{path}: not a graph that this ONNX Runtime reads ({error}); {REMEDY}") from error
         self.path = path
-        self._widths = {
-            each.name: each.shape[-1] for each in (*self._session.get_inputs(), *self._session.get_outputs())
-        }
+        ends = (*self._session.get_inputs(), *self._session.get_outputs())
+        self._widths = {each.name: each.shape[-1] if each.shape else None for each in ends}
 
     def check(self, **widths: int | None) -> Self:
         """Raises ValueError unless there are inputs or outputs of these names with last dimensions of these sizes."""
         for name, width in widths.items():
             if name not in self._widths or width not in (None, self._widths[name]):
-                raise ValueError(
-                    f"{self.path}: not the graph it should be: {name} is not as the manifest says; {REMEDY}"
-                )
+                raise self._unlike(name)
         return self
 
     def has(self, name: str) -> bool:
@@ -60,7 +57,13 @@ class Session:
 
     def width(self, name: str) -> int:
         """The size of the last dimension of an input or output."""
-        return int(self._widths[name])
+        width = self._widths.get(name)
+        if not isinstance(width, int):
+            raise self._unlike(name)
+        return width
+
+    def _unlike(self, name: str) -> ValueError:
+        return ValueError(f"{self.path}: not the graph it should be: {name} is not as the manifest says; {REMEDY}")
 
     def run(self, outputs: Sequence[str], inputs: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
         """The outputs of these names."""

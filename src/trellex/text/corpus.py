@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from trellex.checksums import check_sums, sha256
-from trellex.files import AnyPath, atomic_folder, atomic_writer, check_file, check_writable
+from trellex.files import AnyPath, atomic_folder, atomic_writer, check_file, check_writable, resolved
 from trellex.temporaries import sweep
 from trellex.text.doubts import pair_ratio
 from trellex.text.languages import check_language
@@ -83,7 +83,7 @@ def prepare(settings: PrepareSettings, folder: AnyPath, report: Report | None = 
         folder: where the corpus goes; may hold an older one
         report: called now and then with a stage, what is done and of how much; what it raises ends the work
     """
-    folder, report = Path(folder).resolve(), report or (lambda stage, done, total: None)
+    folder, report = resolved(folder), report or (lambda stage, done, total: None)
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST).exists())):
         raise ValueError(f"{folder}: exists and is no prepared corpus; choose another folder, or remove it")
     for side in SIDES:

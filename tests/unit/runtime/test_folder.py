@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import shutil
+import sys
 from pathlib import Path
 
 import mutations
@@ -513,6 +514,16 @@ class TestForeignThings:
         with pytest.raises(ValueError, match="holds other files; choose another folder"):
             export(model_of("binary-ec"), folder)
         assert sorted(path for path in tmp_path.rglob("*")) == before
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="names are text elsewhere")
+    def test_a_name_that_is_no_text(self, model_of, folder, tmp_path):
+        name = os.fsdecode(b"model\xff")
+        problem = "its name is no UTF-8, which ONNX needs; choose another name$"
+        with pytest.raises(ValueError, match=problem):
+            export(model_of("binary-ec"), tmp_path / name)
+        folder.rename(tmp_path / name)
+        with pytest.raises(ValueError, match=problem):
+            Export.open(tmp_path / name)
 
     @pytest.mark.parametrize("name", ["../thesis", "thesis/..", "/thesis", "notes/thesis"])
     def test_what_a_manifest_names_outside_is_not_touched(self, model_of, folder, name):

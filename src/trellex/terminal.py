@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,6 +43,8 @@ LESS_MEMORY = (
     "give translate and score a smaller --batch-tokens or --beam, "
     "and train with a smaller training.batch_sentences, training.batch_tokens or model.hidden_size"
 )
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but the tab and the end of a line
 
 stderr = Console(stderr=True)
 
@@ -119,6 +122,7 @@ def tell(message: str) -> None:
 
 
 def complain(message: str) -> None:
+    message = _CONTROL.sub(lambda found: repr(found[0])[1:-1], message)  # so that no name of a file drives it
     try:
         stderr.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
     except MemoryError:  # for rich imports what it needs only now

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from trellex.cli import app
 from trellex.files import FullDiskError
 from trellex.records import Record
-from trellex.terminal import EXTRAS, errors_explained, with_options_of
+from trellex.terminal import EXTRAS, complain, errors_explained, with_options_of
 from trellex.text import PrepareSettings
 
 
@@ -147,3 +147,8 @@ class TestErrors:
     )
     def test_a_full_disk(self, explained, error, place):
         assert explained(error) == f"error: {place}: no space left on the device; free some, or choose another place"
+
+
+def test_an_error_does_not_drive_the_terminal(capsys):
+    complain("a\x1b[2Jb\x9b: no\tsuch\nfile")
+    assert capsys.readouterr().err == "error: a\\x1b[2Jb\\x9b: no\tsuch\nfile\n"

@@ -125,7 +125,7 @@ class TestOtherThings:
     """In the place of a file: nothing is waited for, and what is wrong is named."""
 
     @pytest.mark.parametrize("name", [*NAMES, MANIFEST])
-    @pytest.mark.parametrize("kind", [kind for kind in PLACES if kind != "swap"])
+    @pytest.mark.parametrize("kind", [kind for kind in PLACES if kind not in ("swap", "delete")])
     def test_is_refused(self, folder, name, kind):
         Mutation(kind, name).apply(folder)
         assert_refused(folder, f"{folder / name}: missing, or not a file")

@@ -150,5 +150,5 @@ class TestErrors:
 
 
 def test_an_error_does_not_drive_the_terminal(capsys):
-    complain("a\x1b[2Jb\x9b: no\tsuch\nfile")
-    assert capsys.readouterr().err == "error: a\\x1b[2Jb\\x9b: no\tsuch\nfile\n"
+    complain("a\x1b[2Jb\x9b: no such\nfile")
+    assert capsys.readouterr().err == "error: a\\x1b[2Jb\\x9b: no such\nfile\n"

@@ -122,7 +122,8 @@ def make_shared(shared: Path) -> None:
     (shared / "grid-recipe.yaml").write_text(recipe(shared.resolve(), max_steps=24, save_every=4), encoding="utf-8")
     trellex = [sys.executable, "-m", "trellex"]
     run(*trellex, *prepare_arguments(shared, shared / "data", 200))
-    run(*trellex, "train", shared / "recipe.yaml", "--quiet", "--set", "training.keep_checkpoints=1000")
+    all_steps = ("--set", "training.keep_checkpoints=1000", "--set", "training.save_every=1")
+    run(*trellex, "train", shared / "recipe.yaml", "--quiet", *all_steps)
     run(*trellex, "export", shared / "run", shared / "model")
 
 

@@ -49,7 +49,7 @@ class Victim(ABC):
 class Prepare(Victim):
     """Replaces a corpus with another one of the same text."""
 
-    name, share = "prepare", 0.25
+    name, share = "prepare", 0.2
 
     def arguments(self, here: Path) -> list[str]:
         return prepare_arguments(self.shared, here / "data", 300)
@@ -89,14 +89,14 @@ class Export(Victim):
 class Train(Victim):
     """Trains, keeps the best checkpoints and averages them."""
 
-    name, share = "train", 0.45
+    name, share = "train", 0.4
 
     def arguments(self, here: Path) -> list[str]:
         return ["train", str(self.shared / "recipe.yaml"), "--output", str(here / "run"), "--quiet"]
 
     @cached_property
     def steps(self) -> dict[str, Contents]:
-        """What every checkpoint of a run holds, by its name, of one that kept them all."""
+        """What a checkpoint of any step holds, by its name, of a run that kept them all: a signal may save any step."""
         return {path.name: _tensors(path) for path in (self.shared / "run").glob("step-*")}
 
     def check(self, here: Path, is_new: bool) -> None:
@@ -108,7 +108,7 @@ class Train(Victim):
 class Experiment(Victim):
     """Trains and scores two cells side by side, in processes of their own."""
 
-    name, share = "experiment", 0.1
+    name, share = "experiment", 0.2
     has_twin = False  # the second would wait for the first, for as long as that takes
 
     def arguments(self, here: Path) -> list[str]:

@@ -99,7 +99,8 @@ class Rounds:
         assert not found, "; ".join([*found[:SHOWN], *(["…"] if found[SHOWN:] else [])])
 
     def _check(self, ending: Ending, beside_a_twin: bool) -> None:
-        assert "Traceback" not in ending.output, f"shows a traceback: {ending.output}"
+        is_of_trellex = "trellex/" in ending.output  # else the signal came while Python itself was starting
+        assert "Traceback" not in ending.output or not is_of_trellex, f"shows a traceback: {ending.output}"
         if not ending.was_killed and not (beside_a_twin and REFUSED in ending.output):
             assert ending.status == 0, f"ended with status {ending.status}: {ending.output}"
 

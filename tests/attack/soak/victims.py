@@ -46,44 +46,39 @@ class Victim(ABC):
         return contents(here)
 
 
-class Prepare(Victim):
+class Replacement(Victim):
+    """A command that makes a folder, in the place of an older one if there is any."""
+
+    folder: str  # its name, in `shared` that of the older one
+
+    def begin(self, here: Path, is_new: bool) -> None:
+        if not is_new:
+            shutil.copytree(self.shared / self.folder, here / self.folder)
+
+    @cached_property
+    def before(self) -> Contents:
+        return contents(self.shared / self.folder)
+
+    def check(self, here: Path, is_new: bool) -> None:
+        assert_one_of(here / self.folder, is_new, self.before, below(self.finished, self.folder))
+
+
+class Prepare(Replacement):
     """Replaces a corpus with another one of the same text."""
 
-    name, share = "prepare", 0.2
+    name, share, folder = "prepare", 0.2, "data"
 
     def arguments(self, here: Path) -> list[str]:
-        return prepare_arguments(self.shared, here / "data", 300)
-
-    def begin(self, here: Path, is_new: bool) -> None:
-        if not is_new:
-            shutil.copytree(self.shared / "data", here / "data")
-
-    @cached_property
-    def before(self) -> Contents:
-        return contents(self.shared / "data")
-
-    def check(self, here: Path, is_new: bool) -> None:
-        assert_one_of(here / "data", is_new, self.before, below(self.finished, "data"))
+        return prepare_arguments(self.shared, here / self.folder, 300)
 
 
-class Export(Victim):
+class Export(Replacement):
     """Replaces a model in 8 bits with one in single precision."""
 
-    name, share = "export", 0.2
+    name, share, folder = "export", 0.2, "model"
 
     def arguments(self, here: Path) -> list[str]:
-        return ["export", str(self.shared / "run"), str(here / "model"), "--precision", "fp32"]
-
-    def begin(self, here: Path, is_new: bool) -> None:
-        if not is_new:
-            shutil.copytree(self.shared / "model", here / "model")
-
-    @cached_property
-    def before(self) -> Contents:
-        return contents(self.shared / "model")
-
-    def check(self, here: Path, is_new: bool) -> None:
-        assert_one_of(here / "model", is_new, self.before, below(self.finished, "model"))
+        return ["export", str(self.shared / "run"), str(here / self.folder), "--precision", "fp32"]
 
 
 class Train(Victim):

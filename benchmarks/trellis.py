@@ -58,7 +58,7 @@ def cells(bits: int) -> dict[str, Cell]:
     result["log_partition + gradient, CPU"] = loss_cell(torch.from_numpy(logits).float(), size, 1)
     if torch.cuda.is_available():
         on_gpu = torch.from_numpy(logits).float().cuda()
-        lattice = lattice_of(ECC.generators, bits, size)
+        lattice = lattice_of(ECC.register, bits, size)
         result["log_partition + gradient, GPU"] = loss_cell(on_gpu, size, 50)
         result["the same in plain torch, GPU"] = Cell(lambda: device.log_partition(on_gpu, lattice, True), BULK, 1)
         result["topk(k=5), GPU"] = Cell(lambda: ECC.topk(on_gpu, 5, size=size), BULK, 1)

@@ -58,14 +58,17 @@ class BitLayer(CodeDistribution, nn.Module):
         loss of a single part is linear in the code word, so the mean loss is exactly that of the mean code word.
         """
         logits, log_weights = self.outputs(h)
-        bits = self.redundant_bits(words).to(logits.dtype)
-        if isinstance(smoothing, Tensor) or smoothing:
-            share = smoothing if isinstance(smoothing, Tensor) else bits.new_full((), smoothing)
-            bits = torch.lerp(bits, self.mean_bits.like(bits), share.to(bits.dtype)[..., None])
+        is_smoothed = isinstance(smoothing, Tensor) or smoothing > 0
+        share = torch.as_tensor(smoothing, dtype=logits.dtype, device=logits.device)[..., None]
         if self.loss_name == "trellis":
-            scores = (logits * bits[:, None]).sum(-1)
+            scores = self.scores(logits, words)
+            if is_smoothed:
+                scores = torch.lerp(scores, logits @ self.mean_bits.like(logits), share)
             return -self.mixed(scores - self.log_partition(logits), log_weights)
         logits = logits[:, 0]
+        bits = self.redundant_bits(words).to(logits.dtype)
+        if is_smoothed:
+            bits = torch.lerp(bits, self.mean_bits.like(bits), share)
         if self.loss_name == "cross_entropy":
             return (nn.functional.softplus(logits) - logits * bits).sum(-1)
         spread = bits - bits.square()  # of the bits that are means, 0 otherwise

@@ -181,6 +181,12 @@ class CodeDistribution(Distribution):
         """words [..] -> [.., L]"""
         return self.ecc.encode(self.code.bits(words - self.offset))
 
+    def scores(self, logits: Array, words: Array) -> Array:
+        """What the logits of all parts say for words. logits [T, K, L], words [T, ..] -> [T, .., K]"""
+        bits, rows = self.code.bits(words - self.offset), (slice(None), *(None,) * (words.ndim - 1))
+        parts = [self.ecc.score(logits[:, part][rows], bits) for part in range(logits.shape[1])]
+        return namespace(logits).stack(parts, -1)
+
     def log_partition(self, logits: Array) -> Array:
         """logits [.., L] -> [..]"""
         return self.ecc.log_partition(logits, **self._words_allowed)
@@ -198,8 +204,7 @@ class CodeDistribution(Distribution):
 
     def _log_prob(self, h: Array, words: Array) -> Array:
         logits, log_weights = self._exact_outputs(h)
-        scores = (logits * self.redundant_bits(words)[:, None]).sum(-1)
-        return self.mixed(scores - self.log_partition(logits), log_weights)
+        return self.mixed(self.scores(logits, words) - self.log_partition(logits), log_weights)
 
     def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
         if k > 1:
@@ -228,8 +233,7 @@ class CodeDistribution(Distribution):
         words = library.sort(self._words_of(numbers).reshape(len(logits), logits.shape[1] * k))  # [T, K · k], −1 first
         words = words.values if is_tensor(logits) else words
         repeated = library.concatenate([words[:, :1] < 0, words[:, 1:] == words[:, :-1]], -1)
-        bits = self.redundant_bits(words.clip(self.first_rare))
-        scores = library.einsum("tcl,tkl->tck", doubled(bits), logits)
+        scores = self.scores(logits, words.clip(self.first_rare))
         log_probs = self.mixed(scores - normaliser[:, None], log_weights[:, None])
         return best_of(library.where(repeated, -float("inf"), log_probs), k, words)
 

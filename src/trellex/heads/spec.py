@@ -16,9 +16,10 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_
 
 from trellex.codes import Code, FrequencyCode, HuffmanCode, RandomCode, code_from_dict, load_code
 from trellex.records import Record, brief, problems
-from trellex.trellis import ConvolutionalCode, IdentityCode
+from trellex.trellis import CompleteCode, ConvolutionalCode, IdentityCode
 
 CODES = ("frequency", "random", "huffman")
+MEMORY = 8  # of complete trellises
 MAX_DIGITS = 18  # of N in a type such as hybrid-N
 
 
@@ -139,6 +140,14 @@ def _as_code(code: Any) -> str | Path | Code:
     raise ValueError(f"expected one of {', '.join(CODES)}, got {code!r}")
 
 
+def _as_generators(generators: Any) -> tuple[str, ...] | str | None:
+    if generators is None or generators == "complete":
+        return generators
+    if isinstance(generators, list | tuple) and all(isinstance(each, str) for each in generators):
+        return tuple(generators)
+    raise ValueError(f"expected a list of generators, such as ['101', '111'], or complete, got {brief(generators)}")
+
+
 class CodeSpec(HeadSpec):
     """What all heads have that predict the bits of words."""
 
@@ -152,7 +161,12 @@ class CodeSpec(HeadSpec):
     decoding: Literal["exact", "paper"] = Field(
         "exact", description="exact, the most probable word, or paper, in which bits may spell no word, hence UNK"
     )
-    generators: tuple[str, ...] | None = Field(None, description="of the error-correcting code")
+    generators: Annotated[Any, BeforeValidator(_as_generators)] = Field(
+        None, description="of the error-correcting code: a list, or complete, every function of the newest bits"
+    )
+    memory: int | None = Field(
+        None, ge=3, le=10, strict=True, description=f"of a complete trellis: how many earlier bits, {MEMORY} unless given"
+    )
     mixtures: int = Field(1, ge=1, strict=True, description="sets of bits; their loss is trellis")
     hidden_layer: int | None = Field(None, ge=1, strict=True, description="the size of a layer before the bits, if any")
 
@@ -160,6 +174,12 @@ class CodeSpec(HeadSpec):
     def _options_agree(self) -> Self:
         if self.generators is not None and not self.is_corrected:
             raise ValueError(f"generators: {self.type} has no error-correcting code; add -ec to its type")
+        if self.memory is not None and not self.is_complete:
+            raise ValueError("memory: is of a complete trellis; add generators: complete, or leave it out")
+        if self.is_complete and self.loss not in (None, "trellis"):
+            raise ValueError(f"loss: a complete trellis needs the loss 'trellis', got {self.loss!r}; leave it out")
+        if self.is_complete and self.decoding == "paper":
+            raise ValueError("decoding: the paper's is not defined for a complete trellis; use 'exact'")
         self.error_correction()
         if self.mixtures > 1 and self.loss not in (None, "trellis"):
             raise ValueError(
@@ -179,11 +199,17 @@ class CodeSpec(HeadSpec):
         return 0
 
     @property
+    def is_complete(self) -> bool:
+        """Whether bits are read by a complete trellis."""
+        return self.generators == "complete"
+
+    @property
     def loss_name(self) -> str:
-        return self.loss or ("squared" if self.mixtures == 1 else "trellis")
+        return self.loss or ("trellis" if self.is_complete or self.mixtures > 1 else "squared")
 
     def _peculiarities(self, *as_usual: str) -> list[str]:
-        has_the_papers_loss = self.loss in (None, "squared") and "mixtures" not in self.model_fields_set
+        is_mixed = "mixtures" in self.model_fields_set
+        has_the_papers_loss = self.loss in (None, "squared") and not is_mixed and not self.is_complete
         tells_no_loss = has_the_papers_loss or self.loss is None
         found = super()._peculiarities("decoding", *(["loss"] if tells_no_loss else []))
         is_as_expected = self.decoding == ("paper" if has_the_papers_loss else "exact")
@@ -193,6 +219,8 @@ class CodeSpec(HeadSpec):
         """The code that adds redundant bits, or none."""
         if not self.is_corrected:
             return IdentityCode()
+        if self.is_complete:
+            return CompleteCode(self.memory or MEMORY)
         return ConvolutionalCode() if self.generators is None else ConvolutionalCode(self.generators)
 
     def build_code(self, vocab: Any) -> Code:
@@ -253,8 +281,7 @@ class HybridSpec(CodeSpec):
         return self.size - 1
 
     def _first_coded(self) -> int:
-        has_the_papers_loss = self.loss != "trellis" and self.mixtures == 1
-        as_paper = self.code == "frequency" and has_the_papers_loss
+        as_paper = self.code == "frequency" and self.loss_name != "trellis"
         return 0 if (self.numbering or ("paper" if as_paper else "rare")) == "paper" else self.first_rare
 
     def build_code(self, vocab: Any) -> Code:

@@ -51,7 +51,7 @@ class CodeLayer(CodeDistribution):
 
         self.hidden_size, self._linear, self._hidden, self._weights = hidden_size, linear, hidden, weights
         self.mixtures, self._numbers_are_words = len(linear[1]) // self.length, isinstance(self.code, FrequencyCode)
-        lattice = lattice_of(self.ecc.generators, self.code.num_bits, self.code.vocab_size, self.automaton)
+        lattice = lattice_of(self.ecc.register, self.code.num_bits, self.code.vocab_size, self.automaton)
         self._few = -1 if lattice.butterfly is None else FEW
         self._host, self._lattice = host, lattice
         tables: tuple[Any, ...] = (*linear, *(lattice.butterfly or ()))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.arrays import FEW_ROWS, Array, as_array, as_bits, as_count, as_floats, is_inspectable, is_tensor
-from trellex.trellis.lattice import MAX_BITS, Lattice, lattice_of
+from trellex.trellis.lattice import MAX_BITS, Lattice, Register, lattice_of
 
 PAPER_GENERATORS = ("1001111", "1101101")
 
@@ -54,18 +54,23 @@ class ConvolutionalCode:
                 raise ValueError(f"generators: all must have one length, got {generators[0]!r} and {generator!r}")
             if "1" not in generator:
                 raise ValueError(f"generators: {generator!r} puts out nothing but zeros; set at least one bit to 1")
-        self._set_generators(tuple(generators))
+        self.register = Register(len(generators[0]) - 1, tuple(generators))
 
-    def _set_generators(self, generators: tuple[str, ...]) -> None:
-        self.generators = generators
-        self.memory = len(generators[0]) - 1  # m, the number of earlier bits that an output depends on
+    @property
+    def generators(self) -> tuple[str, ...]:
+        return self.register.generators
+
+    @property
+    def memory(self) -> int:
+        """m, the number of earlier bits that an output depends on."""
+        return self.register.memory
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.generators)})"
 
     def length(self, num_bits: int) -> int:
         """L, the number of redundant bits of words of B bits."""
-        return len(self.generators) * (num_bits + self.memory)
+        return self.register.length(num_bits)
 
     def num_bits(self, length: int) -> int:
         """B, the number of bits of words with L redundant bits."""
@@ -79,12 +84,14 @@ class ConvolutionalCode:
 
     def encode(self, bits: Any) -> Array:
         """Algorithm 2: add redundancy. bits [.., B] -> redundant bits [.., L], int64"""
-        bits = as_bits(bits, "bits")
-        if bits.ndim == 0 or not 1 <= bits.shape[-1] <= MAX_BITS:
-            raise ValueError(f"bits: the last dimension must be 1 … {MAX_BITS}, got shape {tuple(bits.shape)}")
+        bits = checked_bits(bits)
         if is_tensor(bits):  # in floats, since GPUs do not multiply matrices of integers; the sums are small
             return (bits.float() @ _generator_tensor(self.generators, bits.shape[-1], bits.device)).long() & 1
         return (bits @ _generator_matrix(self.generators, bits.shape[-1])) & 1
+
+    def score(self, logits: Array, bits: Array) -> Array:
+        """The scores of words: Σ b'_i z_i. logits [.., L], bits [.., B], as floats and integers are -> [..]"""
+        return (logits * self.encode(bits)).sum(-1)
 
     def decode(self, probs: Any, size: int | None = None, *, automaton: NDArray[Any] | None = None) -> Array:
         """Algorithm 3: the most probable word, by soft Viterbi. probs [.., L] -> bits [.., B]
@@ -163,7 +170,7 @@ class ConvolutionalCode:
         num_bits = as_count(num_bits, "num_bits")
         if num_bits > MAX_BITS:
             raise ValueError(f"num_bits: at most {MAX_BITS} bits fit, got {num_bits}")
-        lattice = lattice_of(self.generators, num_bits, None)
+        lattice = lattice_of(self.register, num_bits, None)
         weights = lattice.patterns.sum(1).astype(np.int64)
         far = self.length(num_bits) + 1
         lightest = np.full((int(lattice.levels[-1]), 2), far)
@@ -196,14 +203,14 @@ class ConvolutionalCode:
             rows = as_floats(rows, name)
             if is_tensor(rows) and not keep_graph:
                 rows = rows.detach()
-        return rows, shape[:-1], lattice_of(self.generators, num_bits, size, automaton)
+        return rows, shape[:-1], lattice_of(self.register, num_bits, size, automaton)
 
     def _log_partition(self, rows: Array, lattice: Lattice, with_posterior: bool) -> tuple[Array, Any]:
         """Values [N] and posterior [N, L] or None, by the fastest way there is for these rows [N, L]."""
         if is_tensor(rows) and rows.is_cuda and lattice.size is not None and _has_triton():
             from trellex.trellis import fused
 
-            return fused.log_partition(rows, self.generators, lattice.num_bits, lattice.size, with_posterior)
+            return fused.log_partition(rows, self.register, lattice.num_bits, lattice.size, with_posterior)
         return _algorithms(rows, worth_fetching=0).log_partition(rows, lattice, with_posterior)
 
 
@@ -211,7 +218,15 @@ class IdentityCode(ConvolutionalCode):
     """No redundancy, behind the same interface: the bits of the word are what goes out, L = B."""
 
     def __init__(self) -> None:
-        self._set_generators(("1",))
+        self.register = Register(0, ("1",))
+
+
+def checked_bits(bits: Any) -> Array:
+    """bits [.., B] as integers"""
+    bits = as_bits(bits, "bits")
+    if bits.ndim == 0 or not 1 <= bits.shape[-1] <= MAX_BITS:
+        raise ValueError(f"bits: the last dimension must be 1 … {MAX_BITS}, got shape {tuple(bits.shape)}")
+    return bits
 
 
 @cache

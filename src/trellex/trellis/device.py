@@ -7,6 +7,7 @@ because that would wait for the device: NaN in, NaN or nonsense out.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -38,10 +39,10 @@ def topk(logits: Tensor, k: int, lattice: Lattice) -> tuple[Tensor, Tensor]:
 
     The parallel list Viterbi algorithm: every state keeps the k best ways into it.
     """
-    metrics, _ = _metrics(logits, lattice)
-    score = metrics.new_zeros(len(logits), 1, 1)  # [N, states, ways]
+    metrics = _metrics(logits, lattice)
+    score = metrics[0].new_zeros(len(logits), 1, 1)  # [N, states, ways]
     number = score.long()
-    for step, metric in zip(_steps(lattice, logits.device), metrics.unbind(1), strict=True):
+    for step, metric in zip(_steps(lattice, logits.device), metrics, strict=True):
         score = _with_dead_state(score, -torch.inf)[:, step.source] + metric[:, step.pattern, None]
         number = _with_dead_state(number, 0)[:, step.source] | step.bit[..., None]
         score, number = _best_first(score.flatten(2), number.flatten(2), k)
@@ -54,27 +55,25 @@ def topk(logits: Tensor, k: int, lattice: Lattice) -> tuple[Tensor, Tensor]:
 
 def log_partition(logits: Tensor, lattice: Lattice, with_posterior: bool = False) -> tuple[Tensor, Tensor | None]:
     """The log-sum over words and, if asked for, its gradient. logits [N, L] -> values [N], posterior [N, L]"""
-    metrics, patterns = _metrics(logits, lattice)
-    steps = _steps(lattice, logits.device)
+    metrics, steps = _metrics(logits, lattice), _steps(lattice, logits.device)
     values, weights = _forward(metrics, steps)
     if not with_posterior:
         return values.to(logits.dtype), None
     flow = torch.ones_like(values)[:, None]  # [N, states]
     posterior = []
-    for step, weight in zip(reversed(steps), reversed(weights), strict=True):
+    for step, weight, metric in zip(reversed(steps), reversed(weights), reversed(metrics), strict=True):
         parts = (flow[..., None] * weight).flatten(1)  # [N, states · edges]
-        share = parts.new_zeros(len(parts), len(patterns)).index_add_(1, step.pattern.flatten(), parts)
-        posterior.append(share @ patterns)
+        share = torch.zeros_like(metric).index_add_(1, step.pattern.flatten(), parts)
+        posterior.append(share[:, 1:] if lattice.is_complete else share @ _patterns(lattice, logits.device))
         flow = parts.new_zeros(len(parts), step.width + 1).index_add_(1, step.source.flatten(), parts)
         flow = flow[:, : step.width]
-    return values.to(logits.dtype), torch.stack(posterior[::-1], 1).flatten(1).to(logits.dtype)
+    return values.to(logits.dtype), torch.cat(posterior[::-1], 1).to(logits.dtype)
 
 
 def sample(logits: Tensor, uniforms: Tensor, lattice: Lattice) -> Tensor:
     """Words drawn with their probabilities. logits [N, L], uniforms [N, T] in [0, 1) -> numbers [N]"""
-    metrics, _ = _metrics(logits, lattice)
     steps = _steps(lattice, logits.device)
-    _, weights = _forward(metrics, steps)
+    _, weights = _forward(_metrics(logits, lattice), steps)
     rows = torch.arange(len(logits), device=logits.device)
     state = torch.zeros_like(rows)
     number = torch.zeros_like(rows)
@@ -88,24 +87,27 @@ def sample(logits: Tensor, uniforms: Tensor, lattice: Lattice) -> Tensor:
     return number
 
 
-def _metrics(logits: Tensor, lattice: Lattice) -> tuple[Tensor, Tensor]:
-    """The score of every output pattern at every step, and the patterns. [N, T, patterns], [patterns, n]"""
-    patterns = _patterns(lattice, logits.device)
+def _metrics(logits: Tensor, lattice: Lattice) -> list[Tensor]:
+    """The score of every output pattern, step by step. T times [N, patterns]"""
     largest = largest_sum(logits)
-    logits = torch.nan_to_num(logits.to(patterns.dtype), nan=torch.nan, posinf=CERTAIN, neginf=-CERTAIN)
+    logits = torch.nan_to_num(logits.to(_precision(logits.device)), nan=torch.nan, posinf=CERTAIN, neginf=-CERTAIN)
     logits = logits.clamp(-largest, largest)
-    return logits.view(len(logits), lattice.num_steps, -1) @ patterns.T, patterns
+    if lattice.is_complete:
+        outputs = pairwise(lattice.patterns.tolist())
+        return [torch.nn.functional.pad(logits[:, first:end], (1, 0)) for first, end in outputs]
+    metrics = logits.view(len(logits), lattice.num_steps, -1) @ _patterns(lattice, logits.device).T
+    return list(metrics.unbind(1))
 
 
-def _forward(metrics: Tensor, steps: list[Step]) -> tuple[Tensor, list[Tensor]]:
+def _forward(metrics: list[Tensor], steps: list[Step]) -> tuple[Tensor, list[Tensor]]:
     """The log-sum over all ways, and at every step how the sum divides. values [N], weights [N, states, edges]
 
     As in the kernels, a sum is kept as the score of its best way and its mass relative to that.
     """
-    best = metrics.new_zeros(len(metrics), 1)  # [N, states]
+    best = torch.zeros_like(metrics[0][:, :1])  # [N, states]
     mass = torch.ones_like(best)
     weights = []
-    for step, metric in zip(steps, metrics.unbind(1), strict=True):
+    for step, metric in zip(steps, metrics, strict=True):
         ways = _with_dead_state(best, -torch.inf)[:, step.source] + metric[:, step.pattern]
         best = ways.amax(-1)
         parts = _with_dead_state(mass, 0.0)[:, step.source] * (ways - best[..., None]).exp()
@@ -133,7 +135,12 @@ def _with_dead_state(values: Tensor, dead: float) -> Tensor:
 @lru_cache(maxsize=64)
 def _patterns(lattice: Lattice, device: torch.device) -> Tensor:
     """The output patterns in the precision of the sums. [patterns, n]"""
-    return torch.from_numpy(lattice.patterns).to(device, torch.float32 if device.type == "mps" else torch.float64)
+    return torch.from_numpy(lattice.patterns).to(device, _precision(device))
+
+
+def _precision(device: torch.device) -> torch.dtype:
+    """That of the sums."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 @lru_cache(maxsize=64)

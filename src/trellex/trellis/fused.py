@@ -18,34 +18,36 @@ from torch import Tensor
 
 from trellex import arrays
 from trellex.trellis import kernels
+from trellex.trellis.lattice import Register
 
 CERTAIN = tl.constexpr(kernels.CERTAIN)
 LARGEST = tl.constexpr(arrays.LARGEST_SINGLE)  # stands for a logit beyond: sums of many stay above NOWHERE
 NOWHERE = tl.constexpr(-1e30)  # the log-sum of no way at all; finite, so that a difference of two is no NaN
 
 WORDS = 2  # side by side in a program
-WARPS = 1  # threads of a program, in 32s
-PROGRAMS = 4096  # at most; they take the words in turns
+STATES_OF_A_WARP = 128  # of all words of a program, for 32 threads
+PROGRAMS = 4096  # at most, of one warp each; they take the words in turns
 
 
 def log_partition(
-    logits: Tensor, generators: tuple[str, ...], num_bits: int, size: int | None, with_posterior: bool = False
+    logits: Tensor, register: Register, num_bits: int, size: int | None, with_posterior: bool = False
 ) -> tuple[Tensor, Tensor | None]:
     """The log-sum over words and, if asked for, its gradient. logits [N, L] -> values [N], posterior [N, L]"""
     logits = logits.contiguous()
     num_words, length = logits.shape
-    memory = len(generators[0]) - 1
+    states, num_steps = 1 << register.memory, num_bits if register.is_complete else num_bits + register.memory
     limit = (1 << num_bits if size is None else size) - 1
     values = logits.new_empty(num_words)
     posterior = torch.empty_like(logits) if with_posterior else None
     if num_words:
-        programs = min(triton.cdiv(num_words, WORDS), PROGRAMS)
-        messages = logits.new_empty((programs, num_bits + memory, WORDS, 2 << memory) if with_posterior else 1)
+        warps = min(max(1, WORDS * states // STATES_OF_A_WARP), 8)
+        programs = min(triton.cdiv(num_words, WORDS), max(1, PROGRAMS // warps))
+        messages = logits.new_empty((programs, num_steps, WORDS, 2 * states) if with_posterior else 1)
         _log_partition[(programs,)](
-            logits, _masks(generators, logits.device), values, posterior, messages,
-            num_words, num_bits, num_bits + memory, limit,
-            OUTPUTS=length // (num_bits + memory), STATES=1 << memory, WORDS=WORDS, WITH_POSTERIOR=with_posterior,
-            num_warps=WARPS,
+            logits, _masks(register.generators, logits.device), values, posterior, messages,
+            num_words, num_bits, num_steps, limit, length,
+            OUTPUTS=len(register.generators), MEMORY=register.memory, STATES=states, WORDS=WORDS,
+            WITH_POSTERIOR=with_posterior, num_warps=warps,
         )  # fmt: skip
     return values, posterior
 
@@ -58,14 +60,17 @@ def _masks(generators: tuple[str, ...], device: torch.device) -> Tensor:
 
 @triton.jit
 def _log_partition(
-    logits, masks, values, posterior, messages, num_words, num_bits, num_steps, limit,
-    OUTPUTS: tl.constexpr, STATES: tl.constexpr, WORDS: tl.constexpr, WITH_POSTERIOR: tl.constexpr,
+    logits, masks, values, posterior, messages, num_words, num_bits, num_steps, limit, length,
+    OUTPUTS: tl.constexpr, MEMORY: tl.constexpr, STATES: tl.constexpr, WORDS: tl.constexpr,
+    WITH_POSTERIOR: tl.constexpr,
 ):  # fmt: skip
-    """logits [N, L], masks [n] -> values [N], posterior [N, L]; messages: scratch [programs, T, WORDS, 2 · STATES]"""
+    """logits [N, L], masks [n] -> values [N], posterior [N, L]; messages: scratch [programs, T, WORDS, 2 · STATES]
+
+    OUTPUTS: n, or 0 of a complete trellis
+    """
     word = tl.arange(0, WORDS)[:, None]
     state = tl.arange(0, STATES)[None, :]
     register = tl.arange(0, 2 * STATES)[None, :]
-    length = num_steps * OUTPUTS
     messages += tl.program_id(0).to(tl.int64) * num_steps * WORDS * 2 * STATES + word * 2 * STATES + state
     message_size = WORDS * 2 * STATES
 
@@ -79,21 +84,24 @@ def _log_partition(
             if WITH_POSTERIOR:
                 tl.store(messages + step * message_size, low)
                 tl.store(messages + step * message_size + STATES, high)
-            metric = _metric(logits + row * length + step * OUTPUTS, used, masks, register, OUTPUTS)
+            metric = _metric(logits + row * length, step, used, masks, OUTPUTS, MEMORY, WORDS, STATES)
             _, _, to_low, to_high = _ways(low, high, metric, register, step, num_bits, limit, WORDS, STATES)
             low = _into_states(to_low, WORDS, STATES)
             high = _into_states(to_high, WORDS, STATES)
-        tl.store(values + row, tl.sum(tl.where(state == 0, low, 0.0), 1, keep_dims=True), used)
+        highest = tl.max(low, 1, keep_dims=True)
+        mass = tl.exp(low - highest)
+        total = tl.sum(mass, 1, keep_dims=True)
+        tl.store(values + row, highest + tl.log(total), used)
 
         if WITH_POSTERIOR:
             tl.debug_barrier()  # the messages may be read by other threads than wrote them
-            flow_low = tl.where(state == 0, start + 1.0, 0.0)
+            flow_low = mass / total
             flow_high = start
             for back in range(num_steps):
                 step = num_steps - 1 - back
                 low = tl.load(messages + step * message_size)
                 high = tl.load(messages + step * message_size + STATES)
-                metric = _metric(logits + row * length + step * OUTPUTS, used, masks, register, OUTPUTS)
+                metric = _metric(logits + row * length, step, used, masks, OUTPUTS, MEMORY, WORDS, STATES)
                 from_low, from_high, to_low, to_high = _ways(
                     low, high, metric, register, step, num_bits, limit, WORDS, STATES
                 )
@@ -105,25 +113,51 @@ def _log_partition(
                 was_low = tl.sigmoid(from_low - from_high)
                 part_low = tl.where(kept, part_low, merged * was_low)
                 part_high = tl.where(kept, part_high, merged * (1 - was_low))
-                for output in tl.static_range(OUTPUTS):
-                    bit = _output_bit(tl.load(masks + output), register)
-                    share = tl.sum((part_low + part_high) * bit, 1, keep_dims=True)
-                    tl.store(posterior + row * length + step * OUTPUTS + output, share, used)
+                if OUTPUTS == 0:
+                    _, share = tl.split(tl.reshape(part_low + part_high, (WORDS, STATES, 2)))
+                    place = _first_output(step, MEMORY) + state
+                    tl.store(posterior + row * length + place, share, used & (state < (1 << tl.minimum(step, MEMORY))))
+                else:
+                    for output in tl.static_range(OUTPUTS):
+                        bit = _output_bit(tl.load(masks + output), register)
+                        share = tl.sum((part_low + part_high) * bit, 1, keep_dims=True)
+                        tl.store(posterior + row * length + step * OUTPUTS + output, share, used)
                 flow_low = tl.sum(tl.reshape(part_low, (WORDS, STATES, 2)), 2)
                 flow_high = tl.sum(tl.reshape(part_high, (WORDS, STATES, 2)), 2)
             tl.debug_barrier()
 
 
 @triton.jit
-def _metric(logits, used, masks, register, OUTPUTS: tl.constexpr):
-    """The score of a step by register. logits: pointers to its first logit [WORDS, 1] -> [WORDS, 2 · STATES]"""
-    metric = tl.zeros_like(register).to(logits.dtype.element_ty)
-    for output in tl.static_range(OUTPUTS):
-        logit = tl.load(logits + output, used, 0.0)
-        logit = tl.where(tl.abs(logit) == float("inf"), tl.where(logit > 0, CERTAIN, -CERTAIN), logit)
-        logit = tl.where(tl.abs(logit) > LARGEST, tl.where(logit > 0, LARGEST, -LARGEST), logit)
-        metric += logit.to(logits.dtype.element_ty) * _output_bit(tl.load(masks + output), register)
-    return metric
+def _metric(
+    logits, step, used, masks,
+    OUTPUTS: tl.constexpr, MEMORY: tl.constexpr, WORDS: tl.constexpr, STATES: tl.constexpr,
+):  # fmt: skip
+    """The score of a step by register. logits: pointers to the first of a word [WORDS, 1] -> [WORDS, 2 · STATES]"""
+    if OUTPUTS == 0:
+        state = tl.arange(0, STATES)[None, :]
+        logit = _finite(tl.load(logits + _first_output(step, MEMORY) + state, used & (state < (1 << tl.minimum(step, MEMORY))), 0.0))
+        return tl.reshape(tl.join(tl.zeros_like(logit), logit), (WORDS, 2 * STATES))
+    else:
+        register = tl.arange(0, 2 * STATES)[None, :]
+        metric = tl.zeros((WORDS, 2 * STATES), logits.dtype.element_ty)
+        for output in tl.static_range(OUTPUTS):
+            logit = _finite(tl.load(logits + step * OUTPUTS + output, used, 0.0))
+            metric += logit * _output_bit(tl.load(masks + output), register)
+        return metric
+
+
+@triton.jit
+def _finite(logit):
+    """What a logit counts, in its type."""
+    counted = tl.where(tl.abs(logit) == float("inf"), tl.where(logit > 0, CERTAIN, -CERTAIN), logit)
+    counted = tl.where(tl.abs(counted) > LARGEST, tl.where(counted > 0, LARGEST, -LARGEST), counted)
+    return counted.to(logit.dtype)
+
+
+@triton.jit
+def _first_output(step, MEMORY: tl.constexpr):
+    """`Register.first_output`."""
+    return (1 << tl.minimum(step, MEMORY)) - 1 + (tl.maximum(step - MEMORY, 0) << MEMORY)
 
 
 @triton.jit

@@ -53,7 +53,8 @@ def viterbi(probs: Floats, lattice: Lattice) -> NDArray[np.int64]:
     tables = lattice.butterfly if len(probs) <= FEW_TO_DECODE else None
     if tables is not None and kernels.butterfly_bits(probs, *tables, bits) < 0:
         return bits
-    bad_row = _run(kernels.viterbi, _tables(lattice), probs, bits)
+    kernel = kernels.viterbi_complete if lattice.is_complete else kernels.viterbi
+    bad_row = _run(kernel, _tables(lattice), probs, bits)
     if bad_row >= 0:
         raise ValueError(f"probs: row {bad_row} has a value outside [0, 1] or NaN; apply a sigmoid to logits first")
     return bits

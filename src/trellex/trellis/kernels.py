@@ -203,11 +203,27 @@ def viterbi(probs, levels, incoming, edges, patterns, bits):
 
 
 @compiled
+def _num_patterns(patterns):
+    """The number of different outputs of a step, at most. patterns: those of a `Lattice`"""
+    if patterns.ndim == 2:
+        return patterns.shape[0]
+    return np.max(patterns[1:] - patterns[:-1]) + 1
+
+
+@compiled
 def _metrics(logits, patterns, metric):
     """The score of every output pattern at every step. logits [L] -> metric [T, patterns]; False if one is NaN"""
-    num_patterns, num_outputs = patterns.shape
     largest = _largest(logits)
     metric[:] = 0.0
+    if patterns.ndim == 1:
+        for step in range(metric.shape[0]):
+            for place in range(patterns[step], patterns[step + 1]):
+                logit = np.float64(logits[place])
+                if logit != logit:
+                    return False
+                metric[step, place - patterns[step] + 1] = _finite(logit, largest)
+        return True
+    num_patterns, num_outputs = patterns.shape
     for step in range(metric.shape[0]):
         for output in range(num_outputs):
             logit = np.float64(logits[step * num_outputs + output])
@@ -231,7 +247,7 @@ def topk(logits, levels, incoming, edges, patterns, numbers, scores):
     num_steps = levels.shape[0] - 2
     num_states = levels[num_steps + 1]
     k = numbers.shape[1]
-    metric = np.empty((num_steps, patterns.shape[0]))
+    metric = np.empty((num_steps, _num_patterns(patterns)))
     score = np.empty(num_states)
     number = np.empty(num_states, np.int64)
     winner = np.empty(num_states, np.uint32)
@@ -306,6 +322,20 @@ def topk(logits, levels, incoming, edges, patterns, numbers, scores):
 
 
 @compiled
+def viterbi_complete(probs, levels, incoming, edges, patterns, bits):
+    """`viterbi` of a complete trellis. probs [N, L] -> bits [N, B]"""
+    logits, numbers, scores = np.empty(probs.shape), np.empty((1, 1), np.int64), np.empty((1, 1))
+    for row in range(probs.shape[0]):
+        for place in range(probs.shape[1]):
+            logits[row, place] = _log_odds(np.float64(probs[row, place]))
+        if topk(logits[row : row + 1], levels, incoming, edges, patterns, numbers, scores) >= 0:
+            return row
+        for place in range(bits.shape[1]):
+            bits[row, place] = numbers[0, 0] >> place & 1
+    return -1
+
+
+@compiled
 def _forward(levels, incoming, edges, metric, best, mass, weight):
     """The sum over all ways into every state, and how it divides among the edges into it. Returns the log-sum.
 
@@ -373,7 +403,7 @@ def log_partition(logits, levels, incoming, edges, patterns, values, posterior):
     """
     num_steps = levels.shape[0] - 2
     num_states = levels[num_steps + 1]
-    num_patterns, num_outputs = patterns.shape
+    num_patterns = _num_patterns(patterns)
     metric = np.empty((num_steps, num_patterns))
     best, mass, flow = np.empty(num_states), np.empty(num_states), np.empty(num_states)
     weight = np.empty(edges.shape[0])
@@ -394,12 +424,23 @@ def log_partition(logits, levels, incoming, edges, patterns, values, posterior):
                     part = flow[state] * weight[edge]
                     flow[base + edges[edge, 0]] += part
                     share[edges[edge, 1]] += part
-            for output in range(num_outputs):
-                total = 0.0
-                for pattern in range(num_patterns):
-                    total += patterns[pattern, output] * share[pattern]
-                posterior[row, step * num_outputs + output] = total
+            _add_up(share, patterns, step, posterior[row])
     return -1
+
+
+@compiled
+def _add_up(share, patterns, step, bit_probs):
+    """The probabilities of a step's bits. share: of its patterns -> bit_probs [L]"""
+    if patterns.ndim == 1:
+        for place in range(patterns[step], patterns[step + 1]):
+            bit_probs[place] = share[place - patterns[step] + 1]
+        return
+    num_patterns, num_outputs = patterns.shape
+    for output in range(num_outputs):
+        total = 0.0
+        for pattern in range(num_patterns):
+            total += patterns[pattern, output] * share[pattern]
+        bit_probs[step * num_outputs + output] = total
 
 
 SUM_LANES = 64  # words side by side: many, for the compiled code compares addresses before every loop over them
@@ -413,7 +454,7 @@ def log_partition_in_bulk(logits, odds, levels, incoming, edges, patterns, value
     """
     num_rows, length = logits.shape
     num_steps = levels.shape[0] - 2
-    num_patterns = patterns.shape[0]
+    num_patterns = _num_patterns(patterns)
     outgoing = _outgoing(levels, incoming, edges, num_patterns)
     is_safe = np.empty(SUM_LANES, np.bool_)
     bit_odds, bit_probs = np.empty((length, SUM_LANES)), np.empty((length, SUM_LANES))
@@ -477,6 +518,12 @@ def _reach(logits):
 @compiled_sums
 def _factors(odds, patterns, factor):
     """By how much an edge multiplies the odds of its way. odds [L, lanes] -> factor [T, patterns + 1, lanes]"""
+    if patterns.ndim == 1:
+        for step in range(factor.shape[0]):
+            factor[step, 0] = 1.0
+            for place in range(patterns[step], patterns[step + 1]):
+                factor[step, place - patterns[step] + 1] = odds[place]
+        return
     num_patterns, num_outputs = patterns.shape
     for step in range(factor.shape[0]):
         for pattern in range(num_patterns):
@@ -510,9 +557,8 @@ def _backward_in_bulk(levels, outgoing, patterns, factor, mass, bit_probs):
 
     The flow of a state is the sum over all ways on from it, as a share of the sum over all words.
     """
-    num_patterns, num_outputs = patterns.shape
     flow = np.empty((2, _widest(levels), SUM_LANES))
-    share = np.empty((num_patterns + 1, SUM_LANES))
+    share = np.empty((_num_patterns(patterns) + 1, SUM_LANES))
     here, there = np.uint64(0), np.uint64(1)
     for lane in range(SUM_LANES):
         flow[here, 0, lane] = 1.0 / mass[-1, lane]
@@ -534,14 +580,25 @@ def _backward_in_bulk(levels, outgoing, patterns, factor, mass, bit_probs):
             if one_pattern > 0:
                 for lane in range(SUM_LANES):
                     share[one_pattern, lane] += mass[state, lane] * flow[here, one, lane]
-        for pattern in range(num_patterns):
-            for output in range(num_outputs):
-                if patterns[pattern, output] == 1.0:
-                    for lane in range(SUM_LANES):
-                        bit_probs[step * num_outputs + output, lane] += (
-                            share[pattern, lane] * factor[step, pattern, lane]
-                        )
+        _add_up_in_bulk(share, factor[step], patterns, step, bit_probs)
         here, there = there, here
+
+
+@compiled_sums
+def _add_up_in_bulk(share, factor, patterns, step, bit_probs):
+    """`_add_up` of many rows. share, factor [patterns + 1, lanes] -> bit_probs [L, lanes], which are 0 before"""
+    if patterns.ndim == 1:
+        for place in range(patterns[step], patterns[step + 1]):
+            pattern = place - patterns[step] + 1
+            for lane in range(SUM_LANES):
+                bit_probs[place, lane] = share[pattern, lane] * factor[pattern, lane]
+        return
+    num_patterns, num_outputs = patterns.shape
+    for pattern in range(num_patterns):
+        for output in range(num_outputs):
+            if patterns[pattern, output] == 1.0:
+                for lane in range(SUM_LANES):
+                    bit_probs[step * num_outputs + output, lane] += share[pattern, lane] * factor[pattern, lane]
 
 
 @compiled
@@ -549,7 +606,7 @@ def sample(logits, levels, incoming, edges, patterns, uniforms, numbers):
     """Draw a word from every row. logits [N, L], uniforms [N, T] in [0, 1) -> numbers [N]"""
     num_steps = levels.shape[0] - 2
     num_states = levels[num_steps + 1]
-    metric = np.empty((num_steps, patterns.shape[0]))
+    metric = np.empty((num_steps, _num_patterns(patterns)))
     best, mass, weight = np.empty(num_states), np.empty(num_states), np.empty(edges.shape[0])
     for row in range(logits.shape[0]):
         if not _metrics(logits[row], patterns, metric):

@@ -21,6 +21,35 @@ MAX_LEVEL, MAX_INCOMING = 1 << 16, 1 << 8  # what the kernels count in 16 and 8 
 MAX_OUTPUTS = 5  # of a butterfly: the axes an array may have for numba to know its type at once
 
 
+@dataclass(frozen=True)
+class Register:
+    """The newest bits of a word, as far as a code looks at them, and what it puts out for them.
+
+    Attributes:
+        memory: m; the register holds m + 1 bits, the newest in its lowest place, and the m older ones are the state
+        generators: masks, oldest bit first, each of which puts out a parity of the register at every step. Without any
+            the trellis is complete: for every state there is an output, which is the newest bit if that is the state,
+            and 0 otherwise. Before the first bit there are only zeros, so the first steps have fewer states.
+    """
+
+    memory: int
+    generators: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.generators
+
+    def length(self, num_bits: int) -> int:
+        """L, the number of outputs for words of B bits; a complete trellis needs no zeros after them."""
+        if not self.is_complete:
+            return len(self.generators) * (num_bits + self.memory)
+        return self.first_output(num_bits)
+
+    def first_output(self, step: int) -> int:
+        """How many outputs a complete trellis has before this step."""
+        return (1 << min(step, self.memory)) - 1 + (max(step - self.memory, 0) << self.memory)
+
+
 @dataclass(frozen=True, eq=False)
 class Lattice:
     """Levels 0 … T of states, T = B + m, with edges from each level to the next, grouped by their target.
@@ -32,7 +61,9 @@ class Lattice:
         levels: states of level t are levels[t] … levels[t + 1] − 1; one state on the first and last [T + 2]
         incoming: edges into state s are incoming[s] … incoming[s + 1] − 1, that of the lowest number first [states + 1]
         edges: source state (counted within its level), output pattern, input bit  [edges, 3]
-        patterns: the different outputs of a step, 0 or 1 for each generator  [patterns, n]
+        patterns: the different outputs of a step, 0 or 1 for each generator  [patterns, n]. Of a complete trellis, the
+            place of every step's first output among all  [T + 1]: pattern 0 puts out nothing, pattern s + 1 a single 1,
+            in the place of state s
         butterfly: all 2^B bit arrays, as vectors like them; None if the code has none. The outputs on entering register
             2q from q, the same as on entering 2q + 1 from q + 2^(m − 1); the two other ways have the opposite outputs.
             [n, 1 …, q], n axes in all, for the number of axes is a constant of compiled code. And the automaton that
@@ -45,16 +76,20 @@ class Lattice:
     levels: NDArray[np.uint32]
     incoming: NDArray[np.uint32]
     edges: NDArray[np.uint16]
-    patterns: NDArray[np.float64]
+    patterns: NDArray[Any]
     butterfly: Butterfly | None
 
     @property
     def num_steps(self) -> int:
         return self.num_bits + self.memory
 
+    @property
+    def is_complete(self) -> bool:
+        return self.patterns.ndim == 1
+
 
 def lattice_of(
-    generators: tuple[str, ...], num_bits: int, size: int | None, automaton: NDArray[Any] | None = None
+    register: Register, num_bits: int, size: int | None, automaton: NDArray[Any] | None = None
 ) -> Lattice:
     """The lattice of a code over the words of B bits; built once, then remembered.
 
@@ -67,7 +102,7 @@ def lattice_of(
         except TypeError:
             kind = type(size).__name__
             raise ValueError(f"size: expected a whole number, got {kind}; give an automaton as automaton=") from None
-        return _lattice_below(generators, num_bits, size)
+        return _lattice_below(register, num_bits, size)
     try:
         array = np.asarray(automaton)
     except ValueError as error:
@@ -80,11 +115,11 @@ def lattice_of(
         raise ValueError("automaton: it has no state")
     if array.min() < -1 or array.max() >= array.shape[1]:
         raise ValueError(f"automaton: its states go from 0 to {array.shape[1] - 1}, and −1 rejects")
-    return _lattice_within(generators, array.shape, array.astype(np.int64).tobytes())
+    return _lattice_within(register, array.shape, array.astype(np.int64).tobytes())
 
 
 @lru_cache(maxsize=256)
-def _lattice_below(generators: tuple[str, ...], num_bits: int, size: int | None) -> Lattice:
+def _lattice_below(register: Register, num_bits: int, size: int | None) -> Lattice:
     if size is None:
         size = 1 << num_bits
     if size < 2:
@@ -93,12 +128,12 @@ def _lattice_below(generators: tuple[str, ...], num_bits: int, size: int | None)
         raise ValueError(
             f"size: {size} words need {(size - 1).bit_length()} bits each, but the last dimension holds {num_bits}"
         )
-    return build_lattice(generators, below(size, num_bits), size)
+    return build_lattice(register, below(size, num_bits), size)
 
 
 @lru_cache(maxsize=16)
-def _lattice_within(generators: tuple[str, ...], shape: tuple[int, ...], automaton: bytes) -> Lattice:
-    return build_lattice(generators, np.frombuffer(automaton, np.int64).reshape(shape))
+def _lattice_within(register: Register, shape: tuple[int, ...], automaton: bytes) -> Lattice:
+    return build_lattice(register, np.frombuffer(automaton, np.int64).reshape(shape))
 
 
 def below(size: int, num_bits: int) -> NDArray[np.int64]:
@@ -136,14 +171,14 @@ def _comparison(limit: int, num_bits: int) -> NDArray[np.int64]:
     return automaton
 
 
-def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64], size: int | None = None) -> Lattice:
-    """Unroll the code with these generators over the words that `automaton` [B, S, 2] accepts.
+def build_lattice(register: Register, automaton: NDArray[np.int64], size: int | None = None) -> Lattice:
+    """Unroll the code with this register over the words that `automaton` [B, S, 2] accepts.
 
     `size`: V if those are the numbers below V
     """
-    num_bits, memory = len(automaton), len(generators[0]) - 1
+    num_bits, memory = len(automaton), register.memory
     num_states = 1 << memory
-    patterns, pattern_of_register = _outputs(generators)
+    patterns, pattern_of_register = _outputs(register, num_bits)
 
     # Forwards: what can be reached. A state is written as automaton state · 2^m + register.
     states = [np.zeros(1, np.int64)]
@@ -151,16 +186,16 @@ def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64], siz
     for step in range(num_bits + memory):
         source = np.repeat(np.arange(len(states[-1])), 2)
         bit = np.tile([0, 1], len(states[-1]))
-        before, register = np.divmod(states[-1][source], num_states)
-        register = register * 2 + bit
+        before, content = np.divmod(states[-1][source], num_states)
+        content = content * 2 + bit
         after = automaton[step, before, bit] if step < num_bits else np.where(bit == 0, 0, -1)
         alive = after >= 0
         if step == num_bits - 1:
             after[alive] = 0  # every word ends in the same state
-        reached, target = np.unique((after * num_states + register % num_states)[alive], return_inverse=True)
+        reached, target = np.unique((after * num_states + content % num_states)[alive], return_inverse=True)
         states.append(reached)
-        order = np.lexsort((before[alive], register[alive], target))
-        steps.append(tuple(x[order] for x in (source[alive], pattern_of_register[register[alive]], bit[alive], target)))
+        order = np.lexsort((before[alive], content[alive], target))
+        steps.append(tuple(x[order] for x in (source[alive], pattern_of_register[content[alive]], bit[alive], target)))
     if not len(states[-1]):
         raise ValueError("automaton: it accepts no bit array at all")
 
@@ -194,19 +229,17 @@ def build_lattice(generators: tuple[str, ...], automaton: NDArray[np.int64], siz
         incoming=incoming.astype(np.uint32),
         edges=np.ascontiguousarray(np.concatenate(edge_blocks)[:, :3], np.uint16),
         patterns=patterns,
-        butterfly=_butterfly(generators, patterns[pattern_of_register], automaton),
+        butterfly=None if register.is_complete else _butterfly(register, patterns[pattern_of_register], automaton),
     )
 
 
-def _butterfly(
-    generators: tuple[str, ...], outputs: NDArray[np.float64], automaton: NDArray[np.int64]
-) -> Butterfly | None:
+def _butterfly(register: Register, outputs: NDArray[np.float64], automaton: NDArray[np.int64]) -> Butterfly | None:
     """None unless every output depends on the oldest bit and on the newest, as those of good codes do.
 
     outputs: by register, with the oldest bit in its highest place  [2^(m + 1), n]
     """
     num_registers, num_outputs = outputs.shape
-    has_both_ends = all(len(each) > 1 and each[0] == each[-1] == "1" for each in generators)
+    has_both_ends = all(len(each) > 1 and each[0] == each[-1] == "1" for each in register.generators)
     if not has_both_ends or not 2 <= num_outputs <= MAX_OUTPUTS:
         return None
     on_entering_even = outputs[: num_registers // 2 : 2].T
@@ -214,13 +247,14 @@ def _butterfly(
     return np.ascontiguousarray(on_entering_even).reshape(axes), np.array(automaton)
 
 
-def _outputs(generators: tuple[str, ...]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The different output patterns [patterns, n], and the pattern of every register content [2^(m + 1)].
-
-    A register holds the m + 1 newest bits, the newest in its lowest place.
-    """
-    registers = np.arange(1 << len(generators[0]))
-    masks = np.array([int(generator, 2) for generator in generators])
-    outputs = np.bitwise_count(registers[:, None] & masks) & 1
+def _outputs(register: Register, num_bits: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The `patterns` of a lattice, and the pattern of every content of the register [2^(m + 1)]."""
+    contents = np.arange(2 << register.memory)
+    if register.is_complete:
+        steps = range(num_bits + register.memory + 1)
+        first_outputs = np.array([register.first_output(min(step, num_bits)) for step in steps])
+        return first_outputs, np.where(contents & 1, (contents >> 1) + 1, 0)
+    masks = np.array([int(generator, 2) for generator in register.generators])
+    outputs = np.bitwise_count(contents[:, None] & masks) & 1
     patterns, pattern_of_register = np.unique(outputs, axis=0, return_inverse=True)
     return patterns.astype(np.float64), pattern_of_register.reshape(-1)

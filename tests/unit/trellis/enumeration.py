@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from trellex.trellis import ConvolutionalCode, IdentityCode
+from trellex.trellis import CompleteCode, ConvolutionalCode, IdentityCode
+from trellex.trellis.lattice import Register
 
 SIZES = (2, 3, 5, 100, 129, 255, 256, 1000, 1024)
 CODES = {
@@ -15,6 +16,10 @@ CODES = {
     "length 5": ConvolutionalCode(("11001", "10111")),
     "length 6, weak": ConvolutionalCode(("010110", "001000")),
     "identity": IdentityCode(),
+    "memory 2, six generators": ConvolutionalCode(("001", "101", "011", "111", "110", "100")),
+    "complete, memory 1": CompleteCode(1),
+    "complete, memory 4": CompleteCode(4),
+    "complete, memory 9": CompleteCode(9),
 }
 
 
@@ -22,17 +27,24 @@ def num_bits(size: int) -> int:
     return (size - 1).bit_length()
 
 
-def redundant_bits(generators: tuple[str, ...], bits: list[int]) -> list[int]:
-    """Algorithm 2, bit by bit."""
-    memory = len(generators[0]) - 1
+def redundant_bits(register: Register, bits: list[int]) -> list[int]:
+    """Algorithm 2, bit by bit; of a complete trellis, all earlier bits in the window and a 1 after them."""
+    memory = register.memory
+    if register.is_complete:
+        windows = [(bits[max(0, step - memory) : step], bit) for step, bit in enumerate(bits)]
+        return [
+            int(bit == 1 and earlier == [state >> place & 1 for place in reversed(range(len(earlier)))])
+            for earlier, bit in windows
+            for state in range(1 << len(earlier))
+        ]
     padded = [0] * memory + bits + [0] * memory
-    steps = range(len(bits) + memory)
-    return [sum(int(g) * x for g, x in zip(gen, padded[t:], strict=False)) % 2 for t in steps for gen in generators]
+    steps, masks = range(len(bits) + memory), register.generators
+    return [sum(int(g) * x for g, x in zip(mask, padded[t:], strict=False)) % 2 for t in steps for mask in masks]
 
 
-def code_words(generators: tuple[str, ...], size: int, bits: int) -> np.ndarray:
+def code_words(register: Register, size: int, bits: int) -> np.ndarray:
     """The redundant bits of the words 0 … size − 1. [V, L]"""
-    return np.array([redundant_bits(generators, [w >> i & 1 for i in range(bits)]) for w in range(size)], float)
+    return np.array([redundant_bits(register, [w >> i & 1 for i in range(bits)]) for w in range(size)], float)
 
 
 class Enumeration:

@@ -42,13 +42,13 @@ class TestCorrection:
         assert ECC.minimum_distance(15) == 10
         assert IdentityCode().minimum_distance(7) == 1
         for generators in (("101", "111"), ("1101", "1011", "1111"), ("010", "001")):
-            words = code_words(generators, 1 << 6, 6)
-            assert ConvolutionalCode(generators).minimum_distance(6) == words[1:].sum(-1).min()
+            ecc = ConvolutionalCode(generators)
+            assert ecc.minimum_distance(6) == code_words(ecc.register, 1 << 6, 6)[1:].sum(-1).min()
 
     @pytest.mark.parametrize("kind", [np.float32, np.float64])
     def test_where_certain_bits_contradict_each_other_the_fewest_give_way_and_the_rest_decides(self, kind):
         rng = np.random.default_rng(0)
-        words = code_words(ECC.generators, 64, 6)
+        words = code_words(ECC.register, 64, 6)
         probs = rng.uniform(0.1, 0.9, (300, words.shape[1])).astype(kind)
         certain = rng.random(probs.shape) < 0.6
         probs[certain] = np.round(probs[certain])
@@ -128,7 +128,7 @@ class TestArrays:
     def test_sums_near_the_ends_of_plain_numbers(self, sign, span):
         logits = np.random.default_rng(0).random((20, 22))
         logits *= sign * span / logits.sum(-1, keepdims=True)
-        truth = Enumeration(logits, code_words(ECC.generators, 32, 5))
+        truth = Enumeration(logits, code_words(ECC.register, 32, 5))
         np.testing.assert_allclose(ECC.log_partition(logits), truth.log_partition, rtol=1e-12, atol=1e-9)
         np.testing.assert_allclose(ECC.posterior(logits), truth.posterior, atol=1e-12)
 
@@ -222,7 +222,7 @@ class TestProperties:
     def test_any_code_agrees_with_enumeration(self, generators, size, seed, k):
         ecc, bits = ConvolutionalCode(generators), num_bits(size)
         logits = np.random.default_rng(seed).integers(-2, 3, (3, ecc.length(bits))).astype(float)
-        truth = Enumeration(logits, code_words(ecc.generators, size, bits))
+        truth = Enumeration(logits, code_words(ecc.register, size, bits))
         numbers, scores = ecc.topk(logits, k, size=size)
         assert np.array_equal(numbers, truth.topk(k)[0])
         assert np.array_equal(scores, truth.topk(k)[1])

@@ -28,12 +28,12 @@ def case(request, ecc, size):
     """logits [N, L] and their enumeration."""
     bits = num_bits(size)
     logits = logits_of_every_kind(ecc.length(bits))[request.param]
-    return logits, Enumeration(logits, code_words(ecc.generators, size, bits))
+    return logits, Enumeration(logits, code_words(ecc.register, size, bits))
 
 
 def test_encode(ecc, size):
     bits = np.arange(size)[:, None] >> np.arange(num_bits(size)) & 1
-    expected = code_words(ecc.generators, size, num_bits(size))
+    expected = code_words(ecc.register, size, num_bits(size))
     assert np.array_equal(ecc.encode(bits), expected)
     encoded = ecc.encode(torch.from_numpy(bits))
     assert encoded.dtype == torch.int64
@@ -44,7 +44,7 @@ def test_encode(ecc, size):
 def test_topk(ecc, size, case, k):
     logits, truth = case
     expected_numbers, expected_scores = truth.topk(k)
-    lattice = lattice_of(ecc.generators, num_bits(size), size)
+    lattice = lattice_of(ecc.register, num_bits(size), size)
     for numbers, scores in (
         ecc.topk(logits, k, size=size),
         ecc.topk(torch.from_numpy(logits), k, size=size),
@@ -57,7 +57,7 @@ def test_topk(ecc, size, case, k):
 def test_log_partition(ecc, size, case):
     logits, truth = case
     tensor = torch.from_numpy(logits)
-    plain, _ = device.log_partition(tensor, lattice_of(ecc.generators, num_bits(size), size))
+    plain, _ = device.log_partition(tensor, lattice_of(ecc.register, num_bits(size), size))
     for values in (ecc.log_partition(logits, size=size), ecc.log_partition(tensor, size=size), plain):
         np.testing.assert_allclose(values, truth.log_partition, rtol=1e-14, atol=1e-9)
 
@@ -66,7 +66,7 @@ def test_gradient(ecc, size, case):
     logits, truth = case
     tensor = torch.from_numpy(logits).requires_grad_()
     ecc.log_partition(tensor, size=size).backward(torch.full((len(logits),), 2.0, dtype=torch.float64))
-    _, plain = device.log_partition(tensor.detach(), lattice_of(ecc.generators, num_bits(size), size), True)
+    _, plain = device.log_partition(tensor.detach(), lattice_of(ecc.register, num_bits(size), size), True)
     for posterior in (tensor.grad / 2, ecc.posterior(logits, size=size), plain):
         np.testing.assert_allclose(posterior, truth.posterior, rtol=0, atol=1e-7)
 
@@ -76,7 +76,7 @@ def test_sums_of_rows_of_all_kinds_in_one_batch(ecc):
     size, bits = 1000, 10
     logits = np.concatenate(list(logits_of_every_kind(ecc.length(bits)).values()))
     logits = np.random.default_rng(3).permutation(logits)
-    truth = Enumeration(logits, code_words(ecc.generators, size, bits))
+    truth = Enumeration(logits, code_words(ecc.register, size, bits))
     np.testing.assert_allclose(ecc.log_partition(logits, size=size), truth.log_partition, rtol=1e-14, atol=1e-9)
     np.testing.assert_allclose(ecc.posterior(logits, size=size), truth.posterior, rtol=0, atol=1e-7)
 
@@ -84,12 +84,12 @@ def test_sums_of_rows_of_all_kinds_in_one_batch(ecc):
 def test_decode(ecc, size):
     """Any most probable word will do where rounding decides; exact ties are tested with topk and hard bits."""
     bits = num_bits(size)
-    words = code_words(ecc.generators, size, bits)
+    words = code_words(ecc.register, size, bits)
     rng = np.random.default_rng(1)
     probs = rng.random((30, words.shape[1]))
     probs[:10] = np.round(probs[:10])
     probs[10:20][rng.random(probs[10:20].shape) < 0.2] = 0.0
-    lattice = lattice_of(ecc.generators, bits, size)
+    lattice = lattice_of(ecc.register, bits, size)
     with np.errstate(divide="ignore"):
         truth = Enumeration(np.log(probs) - np.log1p(-probs), words)
     decoded = {
@@ -109,7 +109,7 @@ def test_decode_follows_the_letter_of_algorithm_3():
     """No restriction: the sum of g(q, b) over all 2^B arrays, for the paper's code, one by one and in bulk."""
     ecc = CODES["paper"]
     probs = np.random.default_rng(2).random((200, ecc.length(9)))
-    words = code_words(ecc.generators, 512, 9)
+    words = code_words(ecc.register, 512, 9)
     g = np.log(probs) @ words.T + np.log(1 - probs) @ (1 - words).T
     expected = g.argmax(-1)[:, None] >> np.arange(9) & 1
     assert np.array_equal(ecc.decode(probs), expected)
@@ -120,7 +120,7 @@ def test_decode_follows_the_letter_of_algorithm_3():
 def test_samples_follow_the_distribution(ecc, size):
     bits = num_bits(size)
     logits = np.random.default_rng(size).normal(size=ecc.length(bits)) * 0.7
-    truth = Enumeration(logits[None], code_words(ecc.generators, size, bits))
+    truth = Enumeration(logits[None], code_words(ecc.register, size, bits))
     drawn = ecc.sample(np.broadcast_to(logits, (100_000, len(logits))), size=size, generator=0)
     observed = np.bincount(drawn, minlength=size)
     assert len(observed) == size
@@ -135,7 +135,7 @@ def test_samples_follow_the_distribution(ecc, size):
 def test_samples_are_the_same_in_plain_torch(ecc, size):
     logits = torch.from_numpy(np.concatenate(list(logits_of_every_kind(ecc.length(num_bits(size))).values())))
     seeded = [torch.Generator().manual_seed(5) for _ in range(2)]
-    lattice = lattice_of(ecc.generators, num_bits(size), size)
+    lattice = lattice_of(ecc.register, num_bits(size), size)
     uniforms = torch.rand(len(logits), lattice.num_steps, generator=seeded[0], dtype=torch.float64)
     assert torch.equal(ecc.sample(logits, size=size, generator=seeded[1]), device.sample(logits, uniforms, lattice))
 
@@ -144,7 +144,7 @@ def test_numbers_between_two(ecc):
     for start, stop in ((1, 2), (5, 6), (3, 100), (64, 128), (99, 101)):
         bits = 7
         logits = logits_of_every_kind(ecc.length(bits))["many ties"]
-        truth = Enumeration(logits, code_words(ecc.generators, stop, bits)[start:])
+        truth = Enumeration(logits, code_words(ecc.register, stop, bits)[start:])
         automaton = between(start, stop, bits)
         np.testing.assert_allclose(ecc.log_partition(logits, automaton=automaton), truth.log_partition, atol=1e-9)
         expected = truth.topk(5)[0]
@@ -160,7 +160,7 @@ def test_words_of_a_huffman_code(ecc, vocab_size, count_of):
     all_words = np.array([np.array(ecc.encode(b)) for b in code.bits(np.arange(vocab_size))], float)
     for logits in logits_of_every_kind(ecc.length(bits)).values():
         truth = Enumeration(logits, all_words)
-        lattice = lattice_of(ecc.generators, bits, None, code.automaton)
+        lattice = lattice_of(ecc.register, bits, None, code.automaton)
         plain = device.log_partition(torch.from_numpy(logits), lattice, True)
         for values in (ecc.log_partition(logits, automaton=code.automaton), plain[0]):
             np.testing.assert_allclose(values, truth.log_partition, rtol=1e-14, atol=1e-9)

@@ -27,7 +27,7 @@ def test_value_and_gradient(name, size, dtype):
     kinds = logits_of_every_kind(ecc.length(bits))
     logits = np.concatenate(list(kinds.values()))
     values, posterior = fused.log_partition(
-        torch.from_numpy(logits).to(PLACE, dtype), ecc.generators, bits, size, with_posterior=True
+        torch.from_numpy(logits).to(PLACE, dtype), ecc.register, bits, size, with_posterior=True
     )
     assert values.dtype == posterior.dtype == dtype
     assert values.isfinite().all()
@@ -44,13 +44,13 @@ def test_value_and_gradient(name, size, dtype):
 
 def test_without_the_gradient():
     logits = np.random.default_rng(0).normal(size=(9, 22))
-    values, nothing = fused.log_partition(torch.from_numpy(logits).to(PLACE), ("1001111", "1101101"), 5, 21)
+    values, nothing = fused.log_partition(torch.from_numpy(logits).to(PLACE), CODES["paper"].register, 5, 21)
     np.testing.assert_allclose(values.cpu(), CODES["paper"].log_partition(logits, size=21), atol=1e-9)
     assert nothing is None
 
 
 def test_no_rows():
-    values, posterior = fused.log_partition(torch.empty(0, 44, device=PLACE), ("1001111", "1101101"), 16, 9, True)
+    values, posterior = fused.log_partition(torch.empty(0, 44, device=PLACE), CODES["paper"].register, 16, 9, True)
     assert values.shape == (0,)
     assert posterior.shape == (0, 44)
 
@@ -59,7 +59,7 @@ def test_more_words_than_the_programs_hold_at_once(monkeypatch):
     monkeypatch.setattr(fused, "PROGRAMS", 2)
     monkeypatch.setattr(fused, "WORDS", 8)
     logits = np.random.default_rng(0).normal(size=(45, 22))
-    _, posterior = fused.log_partition(torch.from_numpy(logits).to(PLACE), ("1001111", "1101101"), 5, 21, True)
+    _, posterior = fused.log_partition(torch.from_numpy(logits).to(PLACE), CODES["paper"].register, 5, 21, True)
     np.testing.assert_allclose(posterior.cpu(), CODES["paper"].posterior(logits, size=21), atol=1e-9)
 
 
@@ -81,7 +81,7 @@ class TestOnTheGPU:
             values.sum().backward()
             np.testing.assert_allclose(values.detach().cpu(), self.ecc.log_partition(logits, size=50_000), atol=near)
             np.testing.assert_allclose(on_gpu.grad.cpu(), self.ecc.posterior(logits, size=50_000), atol=near)
-            plain = device.log_partition(logits.cuda(), lattice_of(self.ecc.generators, 16, 50_000), True)
+            plain = device.log_partition(logits.cuda(), lattice_of(self.ecc.register, 16, 50_000), True)
             np.testing.assert_allclose(plain[1].cpu(), on_gpu.grad.cpu(), atol=near)
 
     @pytest.mark.parametrize("rows", [3, 3000])

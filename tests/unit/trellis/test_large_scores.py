@@ -26,16 +26,16 @@ def large_logits(length, kind):
     return np.concatenate([signs * largest, of_all_sizes, one, ones * largest, -ones * largest]).astype(kind)
 
 
-def exact_scores(logits, generators, bound):
+def exact_scores(logits, register, bound):
     """In fractions, of logits as they count. -> [N, V]"""
-    words = code_words(generators, SIZE, BITS).astype(int)
+    words = code_words(register, SIZE, BITS).astype(int)
     rows = [[Fraction(float(logit)) for logit in np.clip(row, -bound, bound)] for row in logits]
     return [[sum(logit for logit, bit in zip(row, word, strict=True) if bit) for word in words] for row in rows]
 
 
 def algorithms(ecc, logits):
     """topk, log_partition and posterior: compiled for arrays and for tensors, and in plain torch."""
-    tensor, lattice = torch.from_numpy(logits), lattice_of(ecc.generators, BITS, SIZE)
+    tensor, lattice = torch.from_numpy(logits), lattice_of(ecc.register, BITS, SIZE)
     for values in (logits, tensor):
         yield (*ecc.topk(values, 3, SIZE), ecc.log_partition(values, SIZE), ecc.posterior(values, SIZE))
     yield (*device.topk(tensor, 3, lattice), *device.log_partition(tensor, lattice, True))
@@ -52,7 +52,7 @@ class TestLargeLogits:
     def test_all_is_finite_and_the_best_is_first(self, name, kind):
         ecc = CODES[name]
         logits = large_logits(ecc.length(BITS), kind)
-        exact = exact_scores(logits, ecc.generators, BOUNDS[kind])
+        exact = exact_scores(logits, ecc.register, BOUNDS[kind])
         for numbers, scores, sums, posterior in algorithms(ecc, logits):
             for found in (scores, sums, posterior):
                 assert np.isfinite(np.asarray(found)).all()
@@ -71,7 +71,7 @@ class TestLargeLogits:
         logits = large_logits(ecc.length(BITS), kind)
         for values in (logits, torch.from_numpy(logits)):
             best = np.asarray(ecc.topk(values, 1, SIZE)[0])[:, 0]
-            for row, word in zip(exact_scores(logits, ecc.generators, BOUNDS[kind]), best, strict=True):
+            for row, word in zip(exact_scores(logits, ecc.register, BOUNDS[kind]), best, strict=True):
                 assert max(row) - row[word] <= 2 * len(logits[0]) * np.finfo(np.float64).eps * BOUNDS[kind]
             drawn = np.asarray(ecc.sample(values, SIZE))
             assert ((drawn >= 0) & (drawn < SIZE)).all()
@@ -82,7 +82,7 @@ class TestLargeLogits:
         monkeypatch.setattr(fused, "WORDS", 128 if place == "cpu" else fused.WORDS)
         ecc = CODES[name]
         logits = large_logits(ecc.length(BITS), kind)
-        values, posterior = fused.log_partition(torch.from_numpy(logits).to(place), ecc.generators, BITS, SIZE, True)
+        values, posterior = fused.log_partition(torch.from_numpy(logits).to(place), ecc.register, BITS, SIZE, True)
         assert posterior.isfinite().all()
         rounding = 100 * np.finfo(kind).eps
         expected = ecc.log_partition(np.clip(logits, -arrays.LARGEST_SINGLE, arrays.LARGEST_SINGLE), SIZE)

@@ -1,0 +1,74 @@
+"""Complete trellises: an output for every state, so that the score of a word is any function a trellis can hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trellex.arrays import Array, as_count, is_tensor, namespace
+from trellex.trellis.convolutional import ConvolutionalCode, checked_bits
+from trellex.trellis.lattice import MAX_BITS, Register
+
+MIN_MEMORY, MAX_MEMORY = 1, 10
+
+
+class CompleteCode(ConvolutionalCode):
+    """A trellis whose state is the m newest bits, with a logit for every state of every step.
+
+    The logit is what a 1 as the next bit adds to the score of a word that is in this state; a 0 adds nothing. Parities
+    of the newest m + 1 bits span the same scores if all of them are taken that look at the newest bit, as the few
+    of a convolutional code do. The first bits have fewer states before them and none need follow the last, so there
+    are L = 2^m (B − m) + 2^m − 1 outputs. With m = B − 1 it is a softmax over all words.
+
+    Redundant bits are 1 where the word passes through the state and goes on with a 1. All that is said of
+    `ConvolutionalCode` but its errors and generators holds.
+
+    Args:
+        memory: m, 1 … 10
+    """
+
+    def __init__(self, memory: int) -> None:
+        if as_count(memory, "memory") > MAX_MEMORY:
+            raise ValueError(f"memory: expected {MIN_MEMORY} … {MAX_MEMORY}, got {memory}")
+        self.register = Register(memory)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(memory={self.memory})"
+
+    def num_bits(self, length: int) -> int:
+        for num_bits in range(1, MAX_BITS + 1):
+            if self.length(num_bits) == length:
+                return num_bits
+        raise ValueError(
+            f"the last dimension, {length}, does not fit: for words of B bits, 1 ≤ B ≤ {MAX_BITS}, "
+            f"it must be 2^{self.memory} (B − {self.memory}) + 2^{self.memory} − 1; use length(B)"
+        )
+
+    def encode(self, bits: Any) -> Array:
+        """Where a word adds a logit to its score. bits [.., B] -> redundant bits [.., L], int64"""
+        bits = checked_bits(bits)
+        places = self._places(bits)
+        if is_tensor(bits):
+            return bits.new_zeros(*bits.shape[:-1], self.length(bits.shape[-1])).scatter(-1, places, bits)
+        library = namespace(bits)
+        encoded = library.zeros((*bits.shape[:-1], self.length(bits.shape[-1])), bits.dtype)
+        library.put_along_axis(encoded, places, bits, -1)
+        return encoded
+
+    def score(self, logits: Array, bits: Array) -> Array:
+        places = self._places(bits)
+        if is_tensor(logits):
+            shape = namespace(logits).broadcast_shapes(logits.shape[:-1], bits.shape[:-1])
+            return (logits.expand(*shape, -1).gather(-1, places.expand(*shape, -1)) * bits).sum(-1)
+        return (namespace(logits).take_along_axis(logits, places, -1) * bits).sum(-1)
+
+    def minimum_distance(self, num_bits: int) -> int:
+        raise ValueError(f"{self} corrects no errors: its outputs are no bits that could be wrong")
+
+    def _places(self, bits: Array) -> Array:
+        """The outputs at which the bits of a word count: those of its states. bits [.., B] -> [.., B]"""
+        num_bits = bits.shape[-1]
+        state, places = namespace(bits).zeros_like(bits[..., 0]), []
+        for step in range(num_bits):
+            places.append(state + self.register.first_output(step))
+            state = (state << 1 | bits[..., step]) & ((1 << self.memory) - 1)
+        return namespace(bits).stack(places, -1)

@@ -11,7 +11,7 @@ from trellex.heads.binary import BinaryHead
 from trellex.heads.head import Head
 from trellex.heads.hybrid import HybridHead
 from trellex.heads.softmax import SoftmaxHead
-from trellex.heads.spec import BinarySpec, HeadSpec, HybridSpec, SoftmaxSpec
+from trellex.heads.spec import BinarySpec, HeadSpec, HybridSpec, SoftmaxSpec, size_of
 from trellex.memory import weights_named
 
 HEADS: dict[type[HeadSpec], type[Head]] = {SoftmaxSpec: SoftmaxHead, BinarySpec: BinaryHead, HybridSpec: HybridHead}
@@ -25,12 +25,25 @@ def build_head(spec: Any, *, hidden_size: int, vocab: Any, embedding: nn.Embeddi
             options: the fields of the family's class in `trellex.heads.spec`, such as {"loss": "trellis"}
         hidden_size: H
         vocab: the vocabulary's size, or a vocabulary with counts
-        embedding: word vectors, for heads that are built on them
+        embedding: the vectors of these words, for heads that are built on them: shared, neither copied nor saved
     """
     spec = HeadSpec.parse(spec)
-    if spec.uses_embedding and embedding is None:
-        raise ValueError(f"embedding: {spec.type} is built on word vectors; pass those of the decoder")
     vocab = vocab if hasattr(vocab, "__len__") else as_count(vocab, "vocab")
+    if spec.uses_embedding:
+        _check_embedding(embedding, spec, size_of(vocab))
     hidden_size = as_count(hidden_size, "hidden_size")
     with weights_named(f"hidden_size {hidden_size}, head {spec.label}"):
         return HEADS[type(spec)](spec, hidden_size, vocab, embedding)
+
+
+def _check_embedding(embedding: Any, spec: HeadSpec, vocab_size: int) -> None:
+    """Raises ValueError unless there is a vector for every word."""
+    if not isinstance(embedding, nn.Embedding):
+        raise ValueError(
+            f"embedding: {spec.label} is built on word vectors; pass those of the decoder, an nn.Embedding"
+        )
+    if embedding.num_embeddings != vocab_size:
+        raise ValueError(
+            f"embedding: expected one of {vocab_size} words, got one of {embedding.num_embeddings}; "
+            "make it as large as the vocabulary"
+        )

@@ -37,7 +37,6 @@ class HeadSpec(Record):
     label_smoothing: float = Field(0.0, ge=0, lt=1, description="the share of the loss that is the mean over all words")
 
     forms: ClassVar[tuple[str, ...]] = ()  # of the type, such as hybrid-N-ec
-    uses_embedding: ClassVar[bool] = False  # whether it is built on the decoder's word vectors
     families: ClassVar[list[Any]] = []  # subclasses that have forms, in the order of tables
 
     @classmethod
@@ -100,16 +99,18 @@ class HeadSpec(Record):
         return self.type.endswith("-ec")
 
     @property
+    def uses_embedding(self) -> bool:
+        """Whether it is built on the decoder's word vectors."""
+        return False
+
+    @property
     def variant(self) -> str:
         """What is not as in the paper, in words; nothing if all is."""
         return ", ".join(self._peculiarities())
 
     def _peculiarities(self, *as_usual: str) -> list[str]:
         options = {name: value for name, value in self.options().items() if name not in ("type", *as_usual)}
-        return [
-            _plain(value, in_label=True) if name == "loss" else f"{name} {_plain(value, in_label=True)}"
-            for name, value in options.items()
-        ]
+        return [_in_label(name, value) for name, value in options.items() if value is not False]
 
     @property
     def label(self) -> str:
@@ -128,7 +129,13 @@ AnyHeadSpec = Annotated[HeadSpec, BeforeValidator(HeadSpec.parse)]
 class SoftmaxSpec(HeadSpec):
     """A score for every word."""
 
+    tied: bool = Field(False, strict=True, description="whether scores are products with the decoder's word vectors")
+
     forms = ("softmax",)
+
+    @property
+    def uses_embedding(self) -> bool:
+        return self.tied
 
 
 def _as_code(code: Any) -> str | Path | Code:
@@ -317,12 +324,25 @@ def _suggestion(name: Any, *forms: str) -> str:
     return f"; did you mean {nearest[0]!r}?" if nearest else ""
 
 
-def _plain(value: Any, in_label: bool = False) -> Any:
-    """An option as JSON and YAML hold it, or as a label does."""
+def _plain(value: Any) -> Any:
+    """An option as JSON and YAML hold it."""
     if isinstance(value, Path):
-        return value.stem if in_label else {"file": str(value)}
+        return {"file": str(value)}
     if isinstance(value, Code):
-        return value.kind if in_label else value.to_dict()
-    if isinstance(value, float) and in_label:
-        return f"{value:g}"
+        return value.to_dict()
     return list(value) if isinstance(value, tuple) else value
+
+
+def _in_label(name: str, value: Any) -> str:
+    """An option as a label holds it: a loss by its own name, what is simply so by the option's."""
+    if value is True:
+        return name
+    if isinstance(value, Path):
+        value = value.stem
+    elif isinstance(value, Code):
+        value = value.kind
+    elif isinstance(value, float):
+        value = f"{value:g}"
+    else:
+        value = _plain(value)
+    return value if name == "loss" else f"{name} {value}"

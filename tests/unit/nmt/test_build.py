@@ -1,14 +1,14 @@
 """From settings to a model: what the head is built on, and which code it has."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 from torch import nn
 
 from trellex.codes import HuffmanCode, PermutedCode, RandomCode
-from trellex.heads import HeadSpec, build_head
-from trellex.heads.build import HEADS
-from trellex.heads.distribution import SoftmaxDistribution
-from trellex.heads.head import Head, linear_cost
+from trellex.heads import build_head
 from trellex.nmt.build import build_model
 from trellex.nmt.lstm.network import LSTMNetwork
 from trellex.nmt.settings import ModelSettings
@@ -17,58 +17,82 @@ from trellex.text import Vocabulary
 SETTINGS = ModelSettings(embedding_size=6, hidden_size=6)
 
 
-class TiedHead(SoftmaxDistribution, Head):
-    """A score for every word, from its vector."""
-
-    def __init__(self, spec, hidden_size, vocab, embedding):
-        super().__init__(spec, hidden_size, vocab)
-        assert self.vocab_size == embedding.num_embeddings
-        self.linear = nn.Linear(hidden_size, embedding.num_embeddings)
-        self.linear.weight = embedding.weight
-
-    def _logits(self, h):
-        return self.linear(h)
-
-    def _loss(self, h, target):
-        return nn.functional.cross_entropy(self._logits(h), target, reduction="none")
-
-    def cost(self):
-        return linear_cost(self.linear)
+TIED = {"type": "softmax", "tied": True}
 
 
-@pytest.fixture
-def tied(monkeypatch):
-    """The spec of a head that is built on the decoder's word vectors."""
-    monkeypatch.setattr(HeadSpec, "families", [*HeadSpec.families])
-
-    class TiedSpec(HeadSpec):
-        forms = ("tied",)
-        uses_embedding = True
-
-    monkeypatch.setitem(HEADS, TiedSpec, TiedHead)
-    return TiedSpec
+def is_tied(model):
+    """Whether the head reads the decoder's word vectors themselves, which the model then has once."""
+    weight, vectors = model.network.embedding.weight, model.head.linear.vectors
+    has_one = sum(parameter.shape == weight.shape for parameter in model.parameters()) == 1
+    return has_one and vectors is weight and vectors.data_ptr() == weight.data_ptr()
 
 
 class TestEmbedding:
     @pytest.mark.parametrize("vocab", [20, Vocabulary.from_counts({f"w{rank}": 20 - rank for rank in range(17)})])
-    def test_a_head_that_asks_for_it_has_the_decoders(self, tied, vocab):
-        model = build_model(SETTINGS, "tied", 15, vocab)
-        assert type(model.head) is TiedHead
-        assert type(model.head.spec) is tied
-        assert model.head.linear.weight is model.network.embedding.weight
+    def test_a_head_that_asks_for_it_has_the_decoders(self, vocab):
+        model = build_model(SETTINGS, TIED, 15, vocab)
+        assert model.head.spec.model_dump() == TIED
         assert model.network.embedding.weight.shape == (20, 6)
+        assert is_tied(model)
 
-    def test_what_is_shared_learns_from_both(self, tied):
-        model = build_model(SETTINGS, "tied", 15, 20)
-        words = torch.tensor([[1, 4]])
-        model(words, torch.tensor([2]), words, words).sum().backward()
-        assert model.network.embedding.weight.grad.any()
-        assert sum(parameter is model.head.linear.weight for parameter in model.parameters()) == 1
+    def test_what_is_shared_learns_from_both(self):
+        """From the scores all words learn; from being read, those that are read."""
+        model = build_model(SETTINGS, TIED, 15, 20)
+        weight, read, target = model.network.embedding.weight, torch.tensor([[7, 8]]), torch.tensor([3, 9])
+        hidden = model.network(torch.tensor([[1, 4]]), torch.tensor([2]), read)[0]
+        (as_scored,) = torch.autograd.grad(model.head.loss(hidden.detach(), target).sum(), weight)
+        model.head.loss(hidden, target).sum().backward()
+        as_read = weight.grad - as_scored
+        assert as_scored.any(-1).all()
+        assert as_read.any(-1).nonzero().flatten().tolist() == [7, 8]
+        before = weight.detach().clone()
+        torch.optim.SGD(model.parameters(), lr=0.5).step()
+        torch.testing.assert_close(model.head.linear.vectors, before - 0.5 * (as_scored + as_read))
 
-    @pytest.mark.usefixtures("tied")
-    def test_without_one_the_head_says_what_is_missing(self):
-        with pytest.raises(ValueError, match="embedding: tied is built on word vectors; pass those of the decoder"):
-            build_head("tied", hidden_size=6, vocab=20)
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            copy.deepcopy,
+            lambda model: pickle.loads(pickle.dumps(model)),
+            lambda model: model.to(torch.bfloat16),
+            lambda model: model.to("meta"),
+            lambda model: copy.deepcopy(model).double(),
+        ],
+        ids=["copy", "pickle", "type", "device", "copy and type"],
+    )
+    def test_it_stays_shared(self, changed):
+        model = build_model(SETTINGS, TIED, 15, 20)
+        assert is_tied(changed(model))
+        assert is_tied(model)
+
+    def test_a_copy_shares_nothing_with_the_model(self):
+        model = build_model(SETTINGS, TIED, 15, 20)
+        other = copy.deepcopy(model)
+        with torch.no_grad():
+            other.network.embedding.weight.zero_()
+        assert not other.head.linear.vectors.any()
+        assert model.head.linear.vectors.any()
+
+    def test_it_is_saved_once_and_loaded_for_both(self):
+        model, other = (build_model(SETTINGS, TIED, 15, 20) for _ in range(2))
+        saved = model.state_dict()
+        assert {name for name in saved if name.startswith("head")} == {"head.linear.project.weight", "head.linear.bias"}
+        assert sum(weight.shape == (20, 6) for weight in saved.values()) == 1
+        other.load_state_dict(saved)
+        h, words = torch.randn(3, 6), torch.tensor([1, 5, 19])
+        assert is_tied(other)
+        assert torch.equal(other.head.log_prob(h, words), model.head.log_prob(h, words))
+
+    @pytest.mark.parametrize("embedding", [None, torch.zeros(20, 6)], ids=["none", "a tensor"])
+    def test_without_one_the_head_says_what_is_missing(self, embedding):
+        message = r"embedding: softmax \(tied\) is built on word vectors; pass those of the decoder, an nn.Embedding"
+        with pytest.raises(ValueError, match=message):
+            build_head(TIED, hidden_size=6, vocab=20, embedding=embedding)
+
+    @pytest.mark.parametrize("rows", [19, 21])
+    def test_one_of_another_number_of_words_is_refused(self, rows):
+        with pytest.raises(ValueError, match=f"embedding: expected one of 20 words, got one of {rows}; make it as"):
+            build_head(TIED, hidden_size=6, vocab=20, embedding=nn.Embedding(rows, 6))
 
     def test_other_heads_share_nothing(self):
         model = build_model(SETTINGS, "softmax", 15, 20)

@@ -1,0 +1,45 @@
+"""Scores of words by their vectors, which are the decoder's own: few parameters for many words."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from trellex.heads.head import Cost, linear_cost
+
+
+class TiedWords(nn.Module):
+    """f(w) = u(h) · E[w] + b_w. It stands where a linear layer from H to V would, with V + HE parameters of its own.
+
+    Args:
+        hidden_size: H
+        embedding: E, the vectors of all V words; whoever owns it trains, moves and saves it
+
+    Attributes:
+        project: u, from H to the size of a vector
+        bias: b  [V]
+    """
+
+    def __init__(self, hidden_size: int, embedding: nn.Embedding) -> None:
+        super().__init__()
+        self._embedding = [embedding]  # in a list: a module of its own would be saved a second time
+        self.project = nn.Linear(hidden_size, embedding.embedding_dim, bias=False)
+        self.bias = nn.Parameter(torch.zeros(embedding.num_embeddings))
+        with torch.no_grad():  # vectors are drawn from N(0, 1): scores begin as small as those of a linear layer
+            self.project.weight /= math.sqrt(embedding.embedding_dim)
+
+    @property
+    def vectors(self) -> Tensor:
+        """E  [V, size of a vector]"""
+        return self._embedding[0].weight
+
+    def forward(self, h: Tensor) -> Tensor:
+        """f of all words. h [.., H] -> [.., V]"""
+        return nn.functional.linear(self.project(h), self.vectors, self.bias)
+
+    def cost(self, scored: int) -> Cost:
+        """What u and the scores of so many words take; the parameters are those it adds to the embedding's."""
+        words, size = self.vectors.shape
+        return linear_cost(self.project, is_output=False) + Cost(scored, 0, words, scored * size)

@@ -34,6 +34,8 @@ class SoftmaxLayer(SoftmaxDistribution):
     def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
         from trellex.runtime.onnx_graph import write_softmax
 
+        if manifest.head.uses_embedding:
+            weights = _untied(weights)
         write_softmax(folder / "softmax", manifest, weights, "head.linear", finds_best=True)
 
     def _logits(self, h: Any) -> Any:
@@ -49,3 +51,9 @@ class SoftmaxLayer(SoftmaxDistribution):
     def _run(self, h: Any, k: int, *names: str) -> list[Any]:
         """These outputs of the graph."""
         return self.session.run(names, {"output": h, "k": np.array([k])})
+
+
+def _untied(weights: Any) -> dict[str, Any]:
+    """Of a tied softmax, those of the linear layer that it amounts to: E[w] · u(h) = (E[w] u) · h."""
+    weight = weights["network.decoder.embedding.weight"] @ weights["head.linear.project.weight"]
+    return {"head.linear.weight": weight, "head.linear.bias": weights["head.linear.bias"]}

@@ -5,15 +5,18 @@ from functools import cache
 import numpy as np
 import torch
 from scipy.special import logsumexp
+from torch import nn
 
 from trellex.heads import build_head
 
 H = 6
+VECTOR = 5  # the size of a word's vector
 UNK = 0
 
 PLAIN = ["softmax", "binary", "binary-ec", "hybrid-9", "hybrid-9-ec"]
 NUMBERED = [{"type": kind, "numbering": way} for way in ("rare", "paper") for kind in ("hybrid-9", "hybrid-9-ec")]
-SINGLE = PLAIN + NUMBERED
+TIED = {"type": "softmax", "tied": True}
+SINGLE = [*PLAIN, TIED, *NUMBERED]
 OTHER_CODES = [
     {"type": kind, "code": code} for kind in ("binary", "binary-ec", "hybrid-9-ec") for code in ("random", "huffman")
 ]
@@ -37,14 +40,14 @@ def with_options(spec, **options):
 
 def with_bits_options(spec, **options):
     """The softmax, which predicts no bits, as it is."""
-    return spec if spec == "softmax" else with_options(spec, **options)
+    return spec if with_options(spec)["type"] == "softmax" else with_options(spec, **options)
 
 
 def families(vocab):
-    """A head of every family that fits the vocabulary."""
+    """A head of every family that fits the vocabulary, those without bits first."""
     frequent = min(9, vocab - 1)
     hybrids = [f"hybrid-{frequent}", f"hybrid-{frequent}-ec"] if frequent >= 2 else []
-    return ["softmax", "binary", "binary-ec", *hybrids]
+    return ["softmax", TIED, "binary", "binary-ec", *hybrids]
 
 
 class Counted:
@@ -58,8 +61,13 @@ class Counted:
 
 
 def random_head(spec, vocab, scale=1.0, dtype=torch.float64):
-    """A head with weights large enough that its words differ."""
-    head = build_head(spec, hidden_size=H, vocab=Counted(10_000 // np.arange(1, vocab + 1))).to(dtype)
+    """A head with weights large enough that its words differ; of a tied one, also the word vectors."""
+    embedding = nn.Embedding(vocab, VECTOR)
+    counted = Counted(10_000 // np.arange(1, vocab + 1))
+    head = build_head(spec, hidden_size=H, vocab=counted, embedding=embedding)
+    if head.spec.uses_embedding:
+        head.owned = embedding  # in place of a decoder
+    head = head.to(dtype)
     generator = torch.Generator().manual_seed(vocab)
     with torch.no_grad():
         for parameter in head.parameters():
@@ -77,6 +85,15 @@ def log_softmax(scores):
 
 def affine(layer, h):
     return h @ layer.weight.detach().double().numpy().T + layer.bias.detach().double().numpy()
+
+
+def tied_scores(head, h):
+    """u(h) · E[w] + b_w, word by word. [T, V]"""
+    weights = head.linear.project.weight, head.owned.weight, head.linear.bias
+    project, vectors, bias = (weight.detach().double().numpy() for weight in weights)
+    return np.array(
+        [[project @ row @ vector + of_word for vector, of_word in zip(vectors, bias, strict=True)] for row in h]
+    )
 
 
 def code_word(number, num_bits, error_correcting):
@@ -106,7 +123,7 @@ class ByHand:
         self.vocab_size, self.spec, h = head.vocab_size, spec, h.detach().double().numpy()
         if family == "softmax":
             self.first_rare = self.vocab_size
-            self.log_v = log_softmax(affine(head.linear, h))  # [T, V]
+            self.log_v = log_softmax(tied_scores(head, h) if spec.get("tied") else affine(head.linear, h))  # [T, V]
             return
         if family == "hybrid":
             self.first_rare = int(rest[0]) - 1

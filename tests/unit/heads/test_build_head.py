@@ -272,6 +272,9 @@ class TestErrors:
                 {"type": "hybrid-9", "numbering": "paper", "code": "random"},
                 "numbering: the paper's is for the frequency code; use rare",
             ),
+            ({"type": "softmax", "tied": "yes"}, "tied: Input should be a valid boolean, got 'yes'"),
+            ({"type": "softmax", "tied": 1}, "tied: Input should be a valid boolean, got 1"),
+            ({"type": "binary", "tied": True}, "tied: not an option of binary"),
             ({"type": "softmax", "reduction": "max"}, "reduction: Input should be 'none', 'mean' or 'sum', got 'max'"),
         ],
     )

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from by_hand import LOSSES, H, hidden_states, name_of
+from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from trellex.heads import Cost, build_head
@@ -72,6 +73,16 @@ class TestCost:
         cost, size = cost_and_size(options, 65536)
         assert cost == expected
         assert cost.parameters == size
+
+    @pytest.mark.parametrize("size", [512, 300])
+    def test_of_a_tied_softmax_the_word_vectors_are_none(self, size):
+        """They are the decoder's; to multiply by them takes time all the same."""
+        with torch.device("meta"):
+            embedding = nn.Embedding(65536, size)
+            head = build_head({"type": "softmax", "tied": True}, hidden_size=512, vocab=65536, embedding=embedding)
+        parameters, multiply_adds = 65536 + 512 * size, 512 * size + size * 65536
+        assert head.cost() == Cost(outputs=65536, bits=0, parameters=parameters, multiply_adds=multiply_adds)
+        assert sum(parameter.numel() for parameter in head.parameters()) == parameters
 
     def test_of_two_layers_together(self):
         assert Cost(1, 2, 3, 4) + Cost(10, 20, 30, 40) == Cost(11, 22, 33, 44)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from trellex.heads import build_head
 
@@ -9,6 +10,8 @@ VOCAB, WORDS = 50, torch.tensor([0, 3, 15, 16, 40, 49, -100])
 SPECS = [
     "softmax",
     {"type": "softmax", "label_smoothing": 0.1},
+    {"type": "softmax", "tied": True},
+    {"type": "softmax", "tied": True, "label_smoothing": 0.1},
     "binary",
     {"type": "binary", "loss": "cross_entropy"},
     "binary-ec",
@@ -27,7 +30,8 @@ def build():
 
     def build(spec, kind, share):
         torch.manual_seed(3)
-        head = build_head(spec, hidden_size=8, vocab=VOCAB).to(kind)
+        embedding = nn.Embedding(VOCAB, 6, dtype=kind)
+        head = build_head(spec, hidden_size=8, vocab=VOCAB, embedding=embedding).to(kind)
         with torch.no_grad():
             for name, parameter in head.named_parameters():
                 if parameter.ndim == 1 and "hidden" not in name:

@@ -27,8 +27,8 @@ def trained_head(spec, vocab, h):
     with torch.no_grad():
         for layer in layers:
             factor = 10 / layer(h).abs().max()
-            layer.weight *= factor
-            layer.bias *= factor
+            for parameter in layer.parameters():
+                parameter *= factor
     return head
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from by_hand import ByHand, hidden_states, name_of, random_head
+from by_hand import TIED, ByHand, hidden_states, name_of, random_head
 from scipy.stats import chisquare
 
-SINGLE = ["softmax", "binary", "binary-ec", "hybrid-6", "hybrid-6-ec", {"type": "hybrid-6-ec", "numbering": "rare"}]
+HYBRIDS = ["hybrid-6", "hybrid-6-ec", {"type": "hybrid-6-ec", "numbering": "rare"}]
+SINGLE = ["softmax", TIED, "binary", "binary-ec", *HYBRIDS]
 LAYERED = [{"type": "hybrid-6-ec", "hidden_layer": 7}]
 MIXED = [{"type": kind, "mixtures": 3} for kind in ("binary", "binary-ec", "hybrid-6", "hybrid-6-ec")] + [
     {"type": "hybrid-6-ec", "mixtures": 2, "hidden_layer": 7},

@@ -21,6 +21,8 @@ WRITTEN = [
     "hybrid-9",
     "hybrid-2048-ec",
     {"type": "softmax", "label_smoothing": 0.1},
+    {"type": "softmax", "tied": True},
+    {"type": "softmax", "tied": False},
     {"type": "binary-ec", "loss": "trellis", "mixtures": 4},
     {"type": "binary-ec", "decoding": "paper"},
     {"type": "binary", "loss": None},
@@ -150,6 +152,9 @@ class TestLabel:
         [
             ("softmax", "softmax"),
             ({"type": "softmax", "label_smoothing": 0.1}, "softmax (label_smoothing 0.1)"),
+            ({"type": "softmax", "tied": True}, "softmax (tied)"),
+            ({"type": "softmax", "tied": False}, "softmax"),
+            ({"type": "softmax", "tied": True, "label_smoothing": 0.1}, "softmax (label_smoothing 0.1, tied)"),
             ({"type": "binary", "decoding": "paper"}, "binary"),
             ({"type": "binary", "decoding": "paper", "loss": "squared"}, "binary"),
             ("binary", "binary (exact decoding)"),
@@ -196,7 +201,7 @@ class TestLabel:
 
     def test_order(self):
         names = [
-            *("softmax", "binary", "hybrid-512", "hybrid-2048", "binary-ec"),
+            *("softmax", {"type": "softmax", "tied": True}, "binary", "hybrid-512", "hybrid-2048", "binary-ec"),
             {"type": "binary-ec", "loss": "trellis"},
             *("hybrid-9-ec", "hybrid-10-ec", "hybrid-2048-ec"),
         ]

@@ -12,6 +12,7 @@ from trellex.runtime.session import multiplies_signed
 from trellex.search import beam, greedy, sample, score
 
 EC = "hybrid-9-ec"
+TIED = {"type": "softmax", "tied": True}
 TRELLIS, MIXTURE = {"loss": "trellis"}, {"mixtures": 3}
 MODELS = [
     ("softmax", {}),
@@ -38,8 +39,10 @@ MODELS = [
     ({"type": EC, "numbering": "paper", "hidden_layer": 12, **MIXTURE}, {}),
     ({"type": EC, **TRELLIS, **MIXTURE}, {"target_size": 300, "hidden_size": 32, "input_feeding": True}),
     ({"type": "hybrid-38-ec", **TRELLIS}, {}),
+    (TIED, {}),
+    (TIED, {"target_size": 300, "hidden_size": 32, "input_feeding": True}),
 ]
-OF_EACH_KIND = [MODELS[place] for place in (0, 2, 4, 6, 9, 12, 16, 17, 22)]
+OF_EACH_KIND = [MODELS[place] for place in (0, 2, 4, 6, 9, 12, 16, 17, 22, 24)]
 
 
 def each(models):

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import trellex
 from trellex.cli import app
-from trellex.heads import HeadSpec
+from trellex.heads import Cost, HeadSpec
 from trellex.training.loading import load_checkpoint
 
 run, corpus = CliRunner(), Path("corpus")
@@ -39,17 +39,17 @@ invoke("prepare", "data", *files, "--source-language", "en", "--target-language"
 Path("recipe.yaml").write_text("""
 data: data
 output: run
-head: {type: tied, scale: 0.5}
+head: {type: narrow, width: 8}
 model: {embedding_size: 16, hidden_size: 32}
 training: {max_steps: 120, validate_every: 60, save_every: 60, batch_sentences: 20, learning_rate: 0.02, threads: 1}
 """)
 trained = json.loads(invoke("train", "recipe.yaml", "--quiet", "--json"))
 assert trained["dev BLEU"] > 20, trained
-assert HeadSpec.parse({"type": "tied", "scale": 0.5}).label == "tied (scale 0.5)"
-loaded = load_checkpoint(Path("run"))
-assert loaded.model.head._embedding[0] is loaded.model.network.embedding
-assert "head: {type: tied, scale: 0.5}" in Path("recipe.yaml").read_text()
-assert json.loads(invoke("info", "run", "--json"))["head"] == '{"type": "tied", "scale": 0.5}'
+assert HeadSpec.parse({"type": "narrow", "width": 8}).label == "narrow (width 8)"
+head = load_checkpoint(Path("run")).model.head
+assert head.cost() == Cost(head.vocab_size, 0, 32 * 8 + 9 * head.vocab_size, (32 + head.vocab_size) * 8)
+assert "head: {type: narrow, width: 8}" in Path("recipe.yaml").read_text()
+assert json.loads(invoke("info", "run", "--json"))["head"] == '{"type": "narrow", "width": 8}'
 ours = invoke("translate", "run", corpus / "test.s")
 assert len(set(ours.split())) > 3
 invoke("export", "run", "exported", "--precision", "fp32")

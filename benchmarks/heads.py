@@ -36,7 +36,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from trellex.heads import build_head
+from trellex.heads import HeadSpec, build_head
 
 HIDDEN = 512
 EXPONENTS = (12, 16, 20, 24)
@@ -84,13 +84,18 @@ class Contender:
 
     @property
     def is_code(self) -> bool:
-        return isinstance(self.spec, dict)
+        return isinstance(self.spec, dict) and self.spec["type"] != "softmax"
 
     def build(self, vocab: int, device: str = "cpu") -> nn.Module:
         with torch.device(device):
             if self.spec is None:
                 return AdaptiveSoftmax(HIDDEN, vocab)
-            return build_head(self.spec, hidden_size=HIDDEN, vocab=vocab)
+            if not HeadSpec.parse(self.spec).uses_embedding:
+                return build_head(self.spec, hidden_size=HIDDEN, vocab=vocab)
+            embedding = nn.Embedding(vocab, HIDDEN)
+            head = build_head(self.spec, hidden_size=HIDDEN, vocab=vocab, embedding=embedding)
+            head.add_module("embedding", embedding)  # in place of a decoder: it has a gradient, and takes memory
+            return head
 
     def suits(self, vocab: int) -> bool:
         """Whether the vocabulary has rare words enough for this hybrid."""
@@ -121,6 +126,7 @@ class Contender:
 
 CONTENDERS = (
     Contender("softmax", "softmax"),
+    Contender("softmax, tied", {"type": "softmax", "tied": True}),
     Contender("adaptive softmax (PyTorch)", None),
     Contender("binary-ec, squared", {"type": "binary-ec", "loss": "squared"}),
     Contender("binary-ec, trellis", {"type": "binary-ec", "loss": "trellis"}),

@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any
 
 import torch
+import yaml
 
 from trellex.nmt.settings import ModelSettings
 from trellex.training.display import Display
@@ -26,6 +27,7 @@ from trellex.training.recipe import Recipe, TrainingSettings
 from trellex.training.trainer import Trainer
 
 WARM_UP = 8  # steps
+HEAD = "an output layer, such as '{type: softmax, tied: true}', again for more; the first is compared with"
 
 
 class Contender:
@@ -87,8 +89,8 @@ def measure(arguments: argparse.Namespace, batch_tokens: int, output: Path) -> l
     training = TrainingSettings(batch_sentences=None, batch_tokens=batch_tokens, precision=precision)
     model = ModelSettings(embedding_size=arguments.size, hidden_size=arguments.size)
     contenders = {
-        head: Contender(Recipe(data=arguments.data, output=output, head=head, model=model, training=training))
-        for head in arguments.head
+        head: Contender(Recipe(data=arguments.data, output=output, head=spec, model=model, training=training))
+        for head, spec in ((head, yaml.safe_load(head)) for head in arguments.head)
     }
     for number in range(arguments.rounds):
         for contender in contenders.values():
@@ -112,7 +114,7 @@ def measure(arguments: argparse.Namespace, batch_tokens: int, output: Path) -> l
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="a folder made by `trellex prepare`")
-    parser.add_argument("--head", action="append", help="an output layer, again for more; the first is compared with")
+    parser.add_argument("--head", action="append", help=HEAD)
     parser.add_argument("--batch-tokens", action="append", type=int, help="of a batch, again for more (default: 8192)")
     parser.add_argument("--size", type=int, default=512, help="of word vectors and states (default: 512)")
     parser.add_argument("--precision", choices=["float32", "bfloat16"], help="bfloat16 on a GPU unless given")

@@ -40,10 +40,11 @@ def torchrun(process):
     return torchrun
 
 
-def test_two_processes_have_the_losses_of_one(torchrun, trellex, write_recipe, tmp_path):
+@pytest.mark.parametrize("head", ["hybrid-64-ec", {"type": "softmax", "tied": True}], ids=str)
+def test_two_processes_have_the_losses_of_one(torchrun, trellex, write_recipe, tmp_path, head):
     # 600 pairs in batches of 599: in every other batch one process has nothing to do
     settings = {"dropout": 0.0, "batch_sentences": 599, "validate_every": 1, "max_steps": 8, "learning_rate": 0.003}
-    one, two = write_recipe(tmp_path / "one", **settings), write_recipe(tmp_path / "two", **settings)
+    one, two = (write_recipe(tmp_path / name, head, **settings) for name in ("one", "two"))
     assert trellex("train", one).exit_code == 0
     result = torchrun(two, "--json")
     assert result.exit_code == 0, result.stderr

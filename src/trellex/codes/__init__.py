@@ -1,8 +1,18 @@
 """Codes: every word of the vocabulary has a bit array of its own, and back."""
 
+from trellex.codes.clusters import cluster_code
 from trellex.codes.code import Code, code_from_dict, load_code
 from trellex.codes.frequency import FrequencyCode
 from trellex.codes.huffman import HuffmanCode
 from trellex.codes.permuted import PermutedCode, RandomCode
 
-__all__ = ["Code", "FrequencyCode", "HuffmanCode", "PermutedCode", "RandomCode", "code_from_dict", "load_code"]
+__all__ = [
+    "Code",
+    "FrequencyCode",
+    "HuffmanCode",
+    "PermutedCode",
+    "RandomCode",
+    "cluster_code",
+    "code_from_dict",
+    "load_code",
+]

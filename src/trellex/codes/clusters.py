@@ -1,0 +1,126 @@
+"""Clusters as numbers: words whose vectors are near share their first bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellex.arrays import as_array, as_floats, is_tensor
+from trellex.codes.code import check_vocab_size
+from trellex.codes.permuted import PermutedCode
+
+POWER_ROUNDS = 6  # towards the direction in which the words of a node differ most
+MEANS_ROUNDS = 8  # of 2-means with halves of equal size, from there on
+BATCH_NUMBERS = 1 << 24  # of vectors that are looked at together: 64 MiB
+
+Floats = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+
+def cluster_code(vectors: Any) -> PermutedCode:
+    """A code by halving: the first bit parts all words, the next bit either half, so that a part holds near words.
+
+    Parts differ by one word at most, and the numbers are 0 … V−1. The same vectors give the same code.
+
+    Args:
+        vectors: of words, near each other where words are alike; an array or a tensor  [V, D]
+    """
+    points = _as_points(vectors)
+    words, depth = np.arange(len(points)), 0  # part by part; within a part in rising order
+    while 1 << depth < len(points):
+        words = _halve(points, words, 1 << depth)
+        depth += 1
+    numbers = np.empty_like(words)
+    numbers[words] = np.arange(len(words))
+    return PermutedCode(numbers)
+
+
+def _as_points(vectors: Any) -> Floats:
+    """Vectors in single precision, scaled so that no square overflows. [V, D]"""
+    vectors = as_array(vectors)
+    vectors = as_floats(vectors.detach() if is_tensor(vectors) else vectors, "vectors")
+    if is_tensor(vectors) and vectors.is_meta:
+        raise ValueError("vectors: tensors on the meta device hold no numbers; pass real ones")
+    points: NDArray[Any] = vectors.cpu().numpy() if is_tensor(vectors) else vectors
+    if points.ndim != 2 or not points.shape[1]:
+        raise ValueError(f"vectors: expected a vector a word, [V, D], got shape {points.shape}")
+    check_vocab_size(len(points), "vectors")
+    if not np.isfinite(points).all():
+        raise ValueError("vectors: expected finite numbers, found some that are not")
+    largest = max(float(points.max()), -float(points.min()))
+    return (points / (largest or 1)).astype(np.float32)
+
+
+def _halve(points: Floats, words: Ids, parts: int) -> Ids:
+    """Part every part in two. The numbers of part p end in p, so its halves are p and p + parts. [V] -> [V]"""
+    size, larger = divmod(len(words), parts)
+    split = larger * (size + 1)
+    batches = [*_batches(words[:split], size + 1, points.shape[1]), *_batches(words[split:], size, points.shape[1])]
+    directions = [_direction(points[batch]) for batch in batches]
+    axis = _common_axis(directions)
+    first, second = [], []
+    for batch, direction in zip(batches, directions, strict=True):
+        turned = np.where(direction @ axis < 0, -1, 1)[:, None] * direction  # a bit means much the same in every part
+        ordered = np.take_along_axis(batch, _order(points[batch], turned), 1)
+        middle = _middle(batch.shape[1])
+        first.append(np.sort(ordered[:, :middle]).ravel())
+        second.append(np.sort(ordered[:, middle:]).ravel())
+    return np.concatenate(first + second)
+
+
+def _batches(words: Ids, size: int, dimensions: int) -> Iterator[Ids]:
+    """Parts of this size, so many at once that memory stays bounded. words [P·S] -> several [.., S]"""
+    parts = words.reshape(-1, size)
+    step = max(1, BATCH_NUMBERS // (size * dimensions))
+    return (parts[start : start + step] for start in range(0, len(parts), step))
+
+
+def _direction(points: Floats) -> Floats:
+    """Along which to halve parts so that either half is tight. points [P, S, D] -> [P, D] of length 1 or 0"""
+    points -= points.mean(1, keepdims=True)
+    farthest = np.square(points).sum(-1).argmax(-1)
+    direction = _unit(points[np.arange(len(points)), farthest])
+    for _ in range(POWER_ROUNDS):
+        direction = _unit(_weighted_sum(points, _along(points, direction)))
+    for _ in range(MEANS_ROUNDS):
+        order = _order(points, direction)
+        sides = np.ones(order.shape, np.float32)
+        np.put_along_axis(sides, order[:, : _middle(order.shape[1])], -1, 1)
+        direction = _unit(_weighted_sum(points, sides))
+    return direction
+
+
+def _common_axis(directions: list[Floats]) -> Floats:
+    """The line that these directions are nearest to. [.., D] each -> [D]"""
+    found: Floats = np.linalg.eigh(sum(each.T @ each for each in directions))[1][:, -1]
+    return found
+
+
+def _order(points: Floats, direction: Floats) -> Ids:
+    """The places of points along directions, equals as they stand. [P, S, D], [P, D] -> [P, S]"""
+    return np.argsort(_along(points, direction), 1, kind="stable")
+
+
+def _middle(size: int) -> int:
+    return (size + 1) // 2
+
+
+def _along(points: Floats, direction: Floats) -> Floats:
+    """[P, S, D], [P, D] -> [P, S]"""
+    found: Floats = (points @ direction[:, :, None])[:, :, 0]
+    return found
+
+
+def _weighted_sum(points: Floats, weights: Floats) -> Floats:
+    """[P, S, D], [P, S] -> [P, D]"""
+    found: Floats = (weights[:, None, :] @ points)[:, 0]
+    return found
+
+
+def _unit(vectors: Floats) -> Floats:
+    """The same with length 1, or 0 where there is none. [P, D] -> [P, D]"""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

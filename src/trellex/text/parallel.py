@@ -39,6 +39,11 @@ class ParallelIds:
     def __len__(self) -> int:
         return len(self._source_offsets) - 1
 
+    @property
+    def target_ids(self) -> NDArray[Any]:
+        """The target ids of all pairs, one after another, mapped into memory. [tokens]"""
+        return self._target
+
     def source(self, index: int) -> Ids:
         """The source ids of a pair. [length]"""
         return self._sentence(self._source, self._source_offsets, index)

@@ -99,10 +99,11 @@ class Grid(Record):
 
     @staticmethod
     def _check(recipe: Recipe, corpus: Corpus, where: str) -> None:
-        """Build the model without weights, which finds mistakes in the output layer."""
+        """Build the model without weights or clusters, which finds mistakes in the output layer."""
+        source, target = len(corpus.source_vocabulary), corpus.target_vocabulary
         try:
             with torch.device("meta"):
-                build_model(recipe.model, recipe.head, len(corpus.source_vocabulary), corpus.target_vocabulary)
+                build_model(recipe.model, recipe.head, source, target, recipe.head.stand_in(target))
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
 

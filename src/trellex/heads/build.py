@@ -11,7 +11,7 @@ from trellex.heads.binary import BinaryHead
 from trellex.heads.head import Head
 from trellex.heads.hybrid import HybridHead
 from trellex.heads.softmax import SoftmaxHead
-from trellex.heads.spec import BinarySpec, HeadSpec, HybridSpec, SoftmaxSpec, size_of
+from trellex.heads.spec import BinarySpec, CodeSpec, HeadSpec, HybridSpec, SoftmaxSpec, size_of
 from trellex.memory import weights_named
 
 HEADS: dict[type[HeadSpec], type[Head]] = {SoftmaxSpec: SoftmaxHead, BinarySpec: BinaryHead, HybridSpec: HybridHead}
@@ -25,15 +25,21 @@ def build_head(spec: Any, *, hidden_size: int, vocab: Any, embedding: nn.Embeddi
             options: the fields of the family's class in `trellex.heads.spec`, such as {"loss": "trellis"}
         hidden_size: H
         vocab: the vocabulary's size, or a vocabulary with counts
-        embedding: the vectors of these words, for heads that are built on them: shared, neither copied nor saved
+        embedding: the vectors of these words, for heads that are built on them, which share them and neither copy nor save
+            them, and for codes by clusters
     """
     spec = HeadSpec.parse(spec)
     vocab = vocab if hasattr(vocab, "__len__") else as_count(vocab, "vocab")
     if spec.uses_embedding:
         _check_embedding(embedding, spec, size_of(vocab))
     hidden_size = as_count(hidden_size, "hidden_size")
+    described = spec
+    if isinstance(spec, CodeSpec) and spec.code == "clusters":
+        described = spec.with_options(code=spec.build_code(vocab, None if embedding is None else embedding.weight))
     with weights_named(f"hidden_size {hidden_size}, head {spec.label}"):
-        return HEADS[type(spec)](spec, hidden_size, vocab, embedding)
+        head = HEADS[type(spec)](described, hidden_size, vocab, embedding)
+    head.spec = spec
+    return head
 
 
 def _check_embedding(embedding: Any, spec: HeadSpec, vocab_size: int) -> None:

@@ -14,11 +14,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, model_validator
 
-from trellex.codes import Code, FrequencyCode, HuffmanCode, RandomCode, code_from_dict, load_code
+from trellex.codes import Code, FrequencyCode, HuffmanCode, RandomCode, cluster_code, code_from_dict, load_code
 from trellex.records import Record, brief, problems
 from trellex.trellis import CompleteCode, ConvolutionalCode, IdentityCode
 
-CODES = ("frequency", "random", "huffman")
+CODES = ("frequency", "random", "huffman", "clusters")
 MEMORY = 8  # of complete trellises
 MAX_DIGITS = 18  # of N in a type such as hybrid-N
 
@@ -81,6 +81,10 @@ class HeadSpec(Record):
         """The same in a line: a name, or JSON."""
         written = self.model_dump()
         return written if isinstance(written, str) else json.dumps(written)
+
+    def stand_in(self, vocab: Any) -> Code | None:
+        """A code of the same size as the one by clusters, which takes word vectors; None for heads without that."""
+        return None
 
     @property
     def size(self) -> int:
@@ -159,7 +163,9 @@ class CodeSpec(HeadSpec):
     """What all heads have that predict the bits of words."""
 
     code: Annotated[Any, BeforeValidator(_as_code)] = Field(
-        "frequency", description="frequency, random (with a seed), huffman; {file: …}, a code that was saved; or a Code"
+        "frequency",
+        description="frequency, random (with a seed), huffman, clusters (of words that have like neighbours); "
+        "{file: …}, a code that was saved; or a Code",
     )
     seed: int = Field(0, ge=0, strict=True, description="of a random code")
     loss: Literal["squared", "cross_entropy", "trellis"] | None = Field(
@@ -230,8 +236,11 @@ class CodeSpec(HeadSpec):
             return CompleteCode(self.memory or MEMORY)
         return ConvolutionalCode() if self.generators is None else ConvolutionalCode(self.generators)
 
-    def build_code(self, vocab: Any) -> Code:
-        """The code of a vocabulary, given as its size or with counts: drawn, counted, or read from its file."""
+    def build_code(self, vocab: Any, vectors: Any = None) -> Code:
+        """The code of a vocabulary, given as its size or with counts: drawn, counted, clustered, or read from its file.
+
+        vectors: of the words, for clusters, unless the vocabulary has `vectors` itself  [V, D]
+        """
         if isinstance(self.code, Code | Path):
             code = load_code(self.code) if isinstance(self.code, Path) else self.code
             return self.check_code(code, size_of(vocab))
@@ -241,9 +250,28 @@ class CodeSpec(HeadSpec):
             return FrequencyCode(size)
         if self.code == "random":
             return RandomCode(size, self.seed)
+        if self.code == "clusters":
+            return cluster_code(self._vectors_of(vocab, vectors)[first:])
         if isinstance(vocab, int):
             raise ValueError("code: a Huffman code needs a vocabulary with counts, not only its size")
         return HuffmanCode(vocab.counts[first:])
+
+    def stand_in(self, vocab: Any) -> Code | None:
+        return self.model_copy(update={"code": "random"}).build_code(vocab) if self.code == "clusters" else None
+
+    @staticmethod
+    def _vectors_of(vocab: Any, vectors: Any) -> Any:
+        """Those of the vocabulary, otherwise these; one a word."""
+        found = getattr(vocab, "vectors", None)
+        found = vectors if found is None else found
+        if found is None:
+            raise ValueError(
+                "code: clusters need word vectors; pass a vocabulary that has `vectors`, an embedding, "
+                "or code=cluster_code(vectors)"
+            )
+        if len(found) != size_of(vocab):
+            raise ValueError(f"code: expected word vectors of {size_of(vocab)} words, got {len(found)}")
+        return found
 
     def _first_coded(self) -> int:
         """The word that has the number 0 in a code that is made for this head."""
@@ -291,13 +319,13 @@ class HybridSpec(CodeSpec):
         as_paper = self.code == "frequency" and self.loss_name != "trellis"
         return 0 if (self.numbering or ("paper" if as_paper else "rare")) == "paper" else self.first_rare
 
-    def build_code(self, vocab: Any) -> Code:
+    def build_code(self, vocab: Any, vectors: Any = None) -> Code:
         if not 2 <= self.size < size_of(vocab):
             raise ValueError(
                 f"type: N = {self.size} does not fit a vocabulary of {size_of(vocab)} words: "
                 "it must be at least 2 and leave at least 2 rare words; choose a smaller N or plain softmax"
             )
-        return super().build_code(vocab)
+        return super().build_code(vocab, vectors)
 
     def check_code(self, code: Code, vocab_size: int) -> Code:
         """A frequency code may also be one of the whole vocabulary, as in the paper."""

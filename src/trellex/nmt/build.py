@@ -29,13 +29,14 @@ def build_model(
         head: the output layer, as `build_head` takes it
         source_size: the number of source words
         vocab: the number of target words, or their vocabulary with counts
-        code: of a model that was trained, instead of the one that its head would make
+        code: of a model that was trained, or by clusters, instead of the one that its head would make
         room: bytes for the weights; what this machine holds unless given
     """
     spec = HeadSpec.parse(head)
     what = f"hidden_size {settings.hidden_size}, embedding_size {settings.embedding_size}, head {spec.label}"
     with torch.device("meta"), weights_named(what):
-        check_weights(_build(settings, spec, source_size, vocab, code), what, room)
+        outline = code or spec.stand_in(vocab)
+        check_weights(_build(settings, spec, source_size, vocab, outline), what, room)
     with weights_named(what):
         return _build(settings, spec, source_size, vocab, code)
 

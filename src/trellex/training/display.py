@@ -52,12 +52,17 @@ class Display:
             self.live.update(self._screen())
             self.live.stop()
 
+    def tell(self, what: str) -> None:
+        """What is done before training begins."""
+        if not self.quiet:
+            self.console.print(f"{self.title}: {what}")
+
     def start(self, step: int, max_steps: int, evaluations: Sequence[Evaluation]) -> None:
         self.max_steps, self.first_step, self.started = max_steps, step, time.perf_counter()
         self.evaluations = list(evaluations)
         self.progress.update(self.task, completed=step, total=max_steps)
-        if step and not self.quiet:
-            self.console.print(f"{self.title}: going on from step {step:,}")
+        if step:
+            self.tell(f"going on from step {step:,}")
 
     def update(self, step: int, values: Mapping[str, Any]) -> None:
         """Take in what was reported at a step."""

@@ -26,6 +26,7 @@ from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
 from trellex.training.average import Average, average_best, drop_average, mark_standing
 from trellex.training.board import Board
+from trellex.training.clusters import clusters
 from trellex.training.display import Display
 from trellex.training.interruption import Interruption
 from trellex.training.meter import Meter, Totals
@@ -61,8 +62,9 @@ class Trainer:
         self.processes = Processes.join(training_device(self.settings))
         if self.settings.threads:
             torch.set_num_threads(self.settings.threads)
-        newest = checkpoint.newest_checkpoint(recipe.output)
-        code = None if newest is None else self._code_of(newest)
+        newest = self._newest()
+        known = recipe.head, self.corpus, self.processes, display
+        code = clusters(*known) if newest is None else self._code_of(newest)
         torch.manual_seed(self.settings.seed)
         vocabularies = len(self.corpus.source_vocabulary), self.corpus.target_vocabulary
         self.model = build_model(recipe.model, recipe.head, *vocabularies, code).to(self.processes.device)

@@ -9,6 +9,7 @@ from rich.console import Console
 from trellex.evaluation.result import Timing
 from trellex.experiment.grid import Grid
 from trellex.experiment.runner import Runner, to_be_timed
+from trellex.heads import spec
 from trellex.training import checkpoint
 from trellex.training.recipe import load_recipe
 
@@ -37,6 +38,13 @@ class TestCells:
         job = Grid.load(write_grid({"training": {"max_steps": 3, "decay_steps": 2}})).jobs()[0]
         settings = job.recipe.training
         assert (settings.max_steps, settings.decay_steps, settings.validate_every) == (3, 2, 2)
+
+    def test_a_code_by_clusters_is_not_made_before_training(self, write_grid, monkeypatch):
+        monkeypatch.setattr(spec, "cluster_code", None)
+        head = {"type": "binary-ec", "code": "clusters", "loss": "trellis"}
+        (job,) = Grid.load(write_grid({"heads": [head]})).jobs()
+        assert job.name == "tiny-en-ja-binary-ec-code-clusters-trellis-seed-1"
+        assert job.recipe.head.model_dump() == head
 
     def test_two_cells_of_one_name(self, write_grid):
         path = write_grid({"heads": ["binary", {"type": "binary", "decoding": "exact"}]})

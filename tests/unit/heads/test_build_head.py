@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode
+from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, cluster_code
 from trellex.heads import HeadSpec, build_head
 from trellex.heads.binary import BinaryHead
 from trellex.heads.hybrid import HybridHead
@@ -145,6 +145,19 @@ class TestOptions:
         assert hybrid.bits.code == HuffmanCode(vocabulary.counts[8:])
         assert np.array_equal(hybrid.bits.automaton, HuffmanCode(vocabulary.counts[8:]).automaton)
 
+    def test_clusters_are_those_of_the_vocabularys_vectors_or_of_the_embedding(self, vocabulary, monkeypatch):
+        embedding = torch.nn.Embedding(50, 4)
+        for vocab in (50, vocabulary):
+            options = {"hidden_size": 16, "vocab": vocab, "embedding": embedding}
+            binary = build_head({"type": "binary-ec", "code": "clusters"}, **options)
+            assert binary.code == binary.bits.code == cluster_code(embedding.weight)
+            assert binary.spec.model_dump() == {"type": "binary-ec", "code": "clusters"}
+            hybrid = build_head({"type": "hybrid-9", "code": "clusters"}, **options)
+            assert (hybrid.code, hybrid.bits.offset) == (cluster_code(embedding.weight[8:]), 8)
+        vectors = np.random.default_rng(0).normal(size=(50, 3))
+        monkeypatch.setattr(vocabulary, "vectors", vectors, raising=False)
+        assert build_head({"type": "binary", "code": "clusters"}, **options).code == cluster_code(vectors)
+
 
 class TestKept:
     @pytest.mark.parametrize(
@@ -225,9 +238,16 @@ class TestErrors:
             ({"type": "binary-ec", "generators": ["101"]}, "generators: expected two or more"),
             ({"type": "binary-ec", "generators": []}, "generators: expected two or more"),
             ({"type": "binary", "code": "huffman"}, "code: a Huffman code needs a vocabulary with counts"),
+            ({"type": "binary", "code": "clusters"}, "code: clusters need word vectors; pass a vocabulary"),
             ({"type": "hybrid-9-ec", "code": "huffman"}, "code: a Huffman code needs a vocabulary with counts"),
-            ({"type": "binary", "code": "brown"}, "code: expected one of frequency, random, huffman, got 'brown'"),
-            ({"type": "hybrid-9", "code": "brown"}, "code: expected one of frequency, random, huffman, got 'brown'"),
+            (
+                {"type": "binary", "code": "brown"},
+                "code: expected one of frequency, random, huffman, clusters, got 'brown'",
+            ),
+            (
+                {"type": "hybrid-9", "code": "brown"},
+                "code: expected one of frequency, random, huffman, clusters, got 'brown'",
+            ),
             (
                 {"type": "binary", "loss": "hinge"},
                 "loss: Input should be 'squared', 'cross_entropy' or 'trellis', got 'hinge'",

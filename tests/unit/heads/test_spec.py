@@ -5,9 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode
+from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, cluster_code
 from trellex.heads.spec import AnyHeadSpec, BinarySpec, HeadSpec, HybridSpec, SoftmaxSpec
 from trellex.records import Record
 from trellex.text import Vocabulary
@@ -165,6 +166,7 @@ class TestLabel:
             ({"type": "binary-ec", "mixtures": 4}, "binary-ec (mixtures 4)"),
             ({"type": "binary-ec", "loss": "trellis", "mixtures": 4}, "binary-ec (trellis, mixtures 4)"),
             ({"type": "binary", "code": "huffman", "decoding": "paper"}, "binary (code huffman)"),
+            ({"type": "binary", "code": "clusters", "decoding": "paper"}, "binary (code clusters)"),
             ({"type": "binary", "code": {"file": "codes/brown.json"}, "decoding": "paper"}, "binary (code brown)"),
             ({"type": "binary", "code": RandomCode(9), "decoding": "paper"}, "binary (code permuted)"),
         ],
@@ -263,6 +265,31 @@ class TestCode:
         assert parse({"type": "hybrid-9", "code": "huffman"}).build_code(words) == HuffmanCode(words.counts[8:])
         assert parse({"type": "hybrid-9", "code": "random"}).build_code(50) == RandomCode(42)
 
+    def test_clusters_are_those_of_the_vocabularys_vectors_or_of_others(self):
+        words = Vocabulary.from_counts({f"w{rank}": 500 // rank for rank in range(1, 48)})
+        own, others = np.random.default_rng(0).normal(size=(2, 50, 4))
+        binary, hybrid = (parse({"type": name, "code": "clusters"}) for name in ("binary", "hybrid-9"))
+        assert binary.build_code(50, others) == binary.build_code(words, others) == cluster_code(others)
+        assert hybrid.build_code(words, others) == cluster_code(others[8:])
+        words.vectors = own
+        assert binary.build_code(words) == binary.build_code(words, others) == cluster_code(own)
+        assert hybrid.build_code(words) == cluster_code(own[8:])
+
+    def test_clusters_of_nothing(self):
+        spec = parse({"type": "binary", "code": "clusters"})
+        with pytest.raises(ValueError, match=r"^code: clusters need word vectors; pass .*code=cluster_code\(vectors\)"):
+            spec.build_code(50)
+        with pytest.raises(ValueError, match="^code: expected word vectors of 50 words, got 49"):
+            spec.build_code(50, np.zeros((49, 3)))
+        with pytest.raises(ValueError, match="^type: N = 60 does not fit a vocabulary of 50 words"):
+            parse({"type": "hybrid-60", "code": "clusters"}).build_code(50)
+
+    @pytest.mark.parametrize(("name", "size"), [("binary-ec", 50), ("hybrid-9", 42)])
+    def test_only_clusters_have_a_stand_in(self, name, size):
+        stand_in = parse({"type": name, "code": "clusters"}).stand_in(50)
+        assert (stand_in.vocab_size, stand_in.num_bits) == (size, 6)
+        assert parse({"type": name, "code": "random"}).stand_in(50) is parse("softmax").stand_in(50) is None
+
     def test_the_papers_numbering_has_a_frequency_code_however_it_is_given(self):
         spec = parse({"type": "hybrid-9-ec", "loss": "trellis", "numbering": "paper"})
         assert spec.build_code(50) == FrequencyCode(50)
@@ -292,8 +319,8 @@ class TestMistakes:
             ({"loss": 5}, "^loss: Input should be 'squared', 'cross_entropy' or 'trellis', got 5"),
             ({"decoding": "papr"}, "^decoding: Input should be 'exact' or 'paper', got 'papr'"),
             ({"decoding": None}, "^decoding: Input should be 'exact' or 'paper', got None"),
-            ({"code": "brown"}, "^code: expected one of frequency, random, huffman, got 'brown'"),
-            ({"code": 5}, "^code: expected one of frequency, random, huffman, got 5"),
+            ({"code": "brown"}, "^code: expected one of frequency, random, huffman, clusters, got 'brown'"),
+            ({"code": 5}, "^code: expected one of frequency, random, huffman, clusters, got 5"),
             ({"code": {"fil": "x"}}, "^code: expected a JSON object with a type among"),
             ({"code": {"file": 5}}, "^code: "),
             ({"code": {"type": "frequency"}}, "^code: the key 'vocab_size' is missing"),

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from trellex.codes import HuffmanCode, PermutedCode, RandomCode
+from trellex.codes import HuffmanCode, PermutedCode, RandomCode, cluster_code
 from trellex.heads import build_head
 from trellex.nmt.build import build_model
 from trellex.nmt.lstm.network import LSTMNetwork
@@ -120,6 +120,20 @@ class TestCode:
         with pytest.raises(ValueError, match="code: a Huffman code needs a vocabulary with counts"):
             build_model(SETTINGS, head, 15, 20)
         assert build_model(SETTINGS, head, 15, 20, code).head.code is code
+
+    def test_clusters_are_made_once_and_not_without_weights(self, monkeypatch):
+        made, words = [], Vocabulary.from_counts({f"w{rank}": 20 - rank for rank in range(17)})
+        monkeypatch.setattr(
+            "trellex.heads.spec.cluster_code", lambda vectors: made.append(vectors) or cluster_code(vectors)
+        )
+        head = {"type": "binary", "code": "clusters"}
+        assert build_model(SETTINGS, head, 15, 20, RandomCode(20)).head.code == RandomCode(20)
+        with pytest.raises(ValueError, match="code: clusters need word vectors"):
+            build_model(SETTINGS, head, 15, words)
+        assert not made
+        words.vectors = torch.randn(20, 3)
+        assert build_model(SETTINGS, head, 15, words).head.code == cluster_code(words.vectors)
+        assert len(made) == 1
 
     def test_of_another_number_of_words_it_is_refused(self):
         with pytest.raises(ValueError, match="code: expected one of 20 words"):

@@ -11,9 +11,14 @@ import torch
 from safetensors.torch import load_file
 
 from trellex.checksums import sha256
+from trellex.codes import cluster_code, load_code
+from trellex.heads import spec
 from trellex.locks import exclusive
 from trellex.text import Corpus, prepare
+from trellex.text.word_vectors import word_vectors
 from trellex.training import checkpoint
+from trellex.training.display import Display
+from trellex.training.loading import load_checkpoint
 from trellex.training.trainer import Trainer
 
 
@@ -331,6 +336,46 @@ class TestResume:
         again.run()
         assert again.step == 6
         assert steps(settings.output) == [4, 6]
+
+
+class TestClusters:
+    HEADS = ({"type": "binary-ec", "code": "clusters"}, {"type": "hybrid-9", "code": "clusters", "loss": "trellis"})
+
+    @pytest.mark.parametrize("head", HEADS, ids=lambda head: head["type"])
+    def test_words_are_numbered_by_their_neighbours_in_the_training_text(self, recipe, trainer, head):
+        chosen = recipe(head=head, max_steps=2)
+        trained = trainer(chosen)
+        train, size = trained.corpus.split("train"), len(trained.corpus.target_vocabulary)
+        vectors = word_vectors(train.target_ids, train.target_lengths, size)
+        expected = cluster_code(vectors[8:] if head["type"].startswith("hybrid") else vectors)
+        trained.run()
+        assert trained.model.head.code == expected
+        assert load_code(checkpoint.step_folder(chosen.output, 2) / "code.json") == expected
+        loaded = load_checkpoint(chosen.output)
+        assert loaded.model.head.code == expected
+        assert loaded.head.model_dump() == head
+
+    @pytest.mark.parametrize("head", HEADS, ids=lambda head: head["type"])
+    def test_a_resumed_run_takes_the_code_of_its_checkpoint(self, recipe, trainer, monkeypatch, head):
+        whole = recipe(head=head, output="whole", max_steps=6)
+        trainer(whole).run()
+        trainer(recipe(head=head, max_steps=3)).run()
+        monkeypatch.setattr("trellex.training.clusters.word_vectors", None)
+        resumed = recipe(head=head, max_steps=6)
+        trainer(resumed).run()
+        assert_same_weights(whole.output, resumed.output, 6)
+
+    def test_it_is_told_and_made_once(self, recipe, monkeypatch, capsys):
+        made = []
+        monkeypatch.setattr(spec, "cluster_code", lambda vectors: made.append(len(vectors)) or cluster_code(vectors))
+        Trainer(recipe(head=self.HEADS[0]), Display("tiny"))
+        assert made == [23]
+        assert "tiny: numbering 23 words by clusters" in capsys.readouterr().err
+
+    def test_other_heads_have_no_use_for_it(self, recipe, trainer, monkeypatch):
+        monkeypatch.setattr("trellex.training.clusters.word_vectors", None)
+        for head in ("softmax", "binary", {"type": "hybrid-9", "code": "random"}):
+            trainer(recipe(head=head))
 
 
 class TestAlone:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.arrays import as_array, as_floats, is_tensor
+from trellex.arrays import as_array, as_count, as_floats, is_tensor
 from trellex.codes.code import check_vocab_size
 from trellex.codes.permuted import PermutedCode
 
@@ -20,21 +20,24 @@ Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
 
-def cluster_code(vectors: Any) -> PermutedCode:
+def cluster_code(vectors: Any, bits: int | None = None) -> PermutedCode:
     """A code by halving: the first bit parts all words, the next bit either half, so that a part holds near words.
 
     Parts differ by one word at most, and the numbers are 0 … V−1. The same vectors give the same code.
 
     Args:
         vectors: of words, near each other where words are alike; an array or a tensor  [V, D]
+        bits: how many of the first bits part words so; the rest number the words of a part by their ids, so that
+            frequent ones have high bits 0. All of them unless given
     """
     points = _as_points(vectors)
-    words, depth = np.arange(len(points)), 0  # part by part; within a part in rising order
-    while 1 << depth < len(points):
-        words = _halve(points, words, 1 << depth)
-        depth += 1
+    most = (len(points) - 1).bit_length()
+    depth = most if bits is None else min(as_count(bits, "bits"), most)
+    words = np.arange(len(points))  # part by part; within a part in rising order
+    for bit in range(depth):
+        words = _halve(points, words, 1 << bit)
     numbers = np.empty_like(words)
-    numbers[words] = np.arange(len(words))
+    numbers[words] = np.argsort(np.arange(len(words)) % (1 << depth), kind="stable")
     return PermutedCode(numbers)
 
 

@@ -76,6 +76,24 @@ def test_rounds_of_two_means_pay(monkeypatch):
     assert with_them < 0.98 * looseness(vectors, cluster_code(vectors), 5)
 
 
+@pytest.mark.parametrize("size", [2, 3, 100, 1000, 1024])
+@pytest.mark.parametrize("bits", [1, 3, 99])
+def test_after_so_many_bits_words_follow_by_their_ids(size, bits):
+    vectors = vectors_of(size)
+    code, whole = cluster_code(vectors, bits), cluster_code(vectors)
+    assert sorted(code.numbers(np.arange(size))) == list(range(size))
+    shared = min(bits, code.num_bits)
+    for words, same in zip(shelves(code, shared), shelves(whole, shared), strict=True):
+        assert np.array_equal(words, same)
+        assert (np.diff(code.numbers(words)) == 1 << shared).all()
+
+
+@pytest.mark.parametrize("bits", [0, -1, 2.5, "3", True])
+def test_what_is_no_number_of_bits(bits):
+    with pytest.raises(ValueError, match="^bits: expected a whole number of at least 1"):
+        cluster_code(vectors_of(9), bits)
+
+
 class TestSameVectors:
     def test_give_the_same_code(self):
         vectors = vectors_of(777)

@@ -41,7 +41,10 @@ def word_vectors(ids: NDArray[Any], lengths: Ids, vocab_size: int, dimensions: i
 
 def _neighbours(ids: NDArray[Any], lengths: Ids, vocab_size: int) -> csr_matrix:
     """How often words have each frequent word beside them, by weight. -> [V, contexts]"""
-    from scipy.sparse import coo_matrix, csr_matrix
+    try:
+        from scipy.sparse import coo_matrix, csr_matrix
+    except ImportError as error:
+        raise ImportError(f"word vectors: scipy is missing ({error}); pip install 'trellex[train]'") from error
 
     frequencies = np.bincount(ids, minlength=vocab_size)
     frequencies[[BOS, EOS]] += len(lengths)

@@ -1,5 +1,7 @@
 """Word vectors: what they are computed from, by hand, and that words with like neighbours have like vectors."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -93,6 +95,12 @@ def test_the_same_text_gives_the_same_vectors():
     vectors = word_vectors(*flat(sentences), 200)
     assert vectors.shape == (200, 64)
     assert np.array_equal(vectors, word_vectors(*flat(sentences), 200))
+
+
+def test_without_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(ImportError, match=r"scipy is missing .*; pip install 'trellex\[train\]'"):
+        word_vectors(*flat(SENTENCES), 9)
 
 
 @pytest.mark.parametrize("sentences", [[], [[]], [[], []], [[3]]], ids=str)

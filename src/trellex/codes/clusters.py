@@ -23,7 +23,8 @@ Ids = NDArray[np.int64]
 def cluster_code(vectors: Any, bits: int | None = None) -> PermutedCode:
     """A code by halving: the first bit parts all words, the next bit either half, so that a part holds near words.
 
-    Parts differ by one word at most, and the numbers are 0 … V−1. The same vectors give the same code.
+    Parts differ by one word at most, and the numbers are 0 … V−1. The half with the most frequent word, which has the
+    lowest id, has the bit 0. The same vectors give the same code.
 
     Args:
         vectors: of words, near each other where words are alike; an array or a tensor  [V, D]
@@ -61,16 +62,11 @@ def _halve(points: Floats, words: Ids, parts: int) -> Ids:
     """Part every part in two. The numbers of part p end in p, so its halves are p and p + parts. [V] -> [V]"""
     size, larger = divmod(len(words), parts)
     split = larger * (size + 1)
-    batches = [*_batches(words[:split], size + 1, points.shape[1]), *_batches(words[split:], size, points.shape[1])]
-    directions = [_direction(points[batch]) for batch in batches]
-    axis = _common_axis(directions)
     first, second = [], []
-    for batch, direction in zip(batches, directions, strict=True):
-        turned = np.where(direction @ axis < 0, -1, 1)[:, None] * direction  # a bit means much the same in every part
-        ordered = np.take_along_axis(batch, _order(points[batch], turned), 1)
-        middle = _middle(batch.shape[1])
-        first.append(np.sort(ordered[:, :middle]).ravel())
-        second.append(np.sort(ordered[:, middle:]).ravel())
+    for batch in (*_batches(words[:split], size + 1, points.shape[1]), *_batches(words[split:], size, points.shape[1])):
+        ordered = np.take_along_axis(batch, _order_of_parts(points[batch]), 1)
+        first.append(np.sort(ordered[:, : _middle(batch)]).ravel())
+        second.append(np.sort(ordered[:, _middle(batch) :]).ravel())
     return np.concatenate(first + second)
 
 
@@ -81,34 +77,25 @@ def _batches(words: Ids, size: int, dimensions: int) -> Iterator[Ids]:
     return (parts[start : start + step] for start in range(0, len(parts), step))
 
 
-def _direction(points: Floats) -> Floats:
-    """Along which to halve parts so that either half is tight. points [P, S, D] -> [P, D] of length 1 or 0"""
+def _order_of_parts(points: Floats) -> Ids:
+    """An order whose halves are tight. The first point, the most frequent word, is in the first. [P, S, D] -> [P, S]"""
     points -= points.mean(1, keepdims=True)
     farthest = np.square(points).sum(-1).argmax(-1)
     direction = _unit(points[np.arange(len(points)), farthest])
     for _ in range(POWER_ROUNDS):
         direction = _unit(_weighted_sum(points, _along(points, direction)))
+    order = np.argsort(_along(points, direction), 1, kind="stable")
     for _ in range(MEANS_ROUNDS):
-        order = _order(points, direction)
         sides = np.ones(order.shape, np.float32)
-        np.put_along_axis(sides, order[:, : _middle(order.shape[1])], -1, 1)
-        direction = _unit(_weighted_sum(points, sides))
-    return direction
+        np.put_along_axis(sides, order[:, : _middle(order)], -1, 1)
+        order = np.argsort(_along(points, _unit(_weighted_sum(points, sides))), 1, kind="stable")
+    has_it_last = (order[:, _middle(order) :] == 0).any(1, keepdims=True)
+    return np.where(has_it_last, order[:, ::-1], order)
 
 
-def _common_axis(directions: list[Floats]) -> Floats:
-    """The line that these directions are nearest to. [.., D] each -> [D]"""
-    found: Floats = np.linalg.eigh(sum(each.T @ each for each in directions))[1][:, -1]
-    return found
-
-
-def _order(points: Floats, direction: Floats) -> Ids:
-    """The places of points along directions, equals as they stand. [P, S, D], [P, D] -> [P, S]"""
-    return np.argsort(_along(points, direction), 1, kind="stable")
-
-
-def _middle(size: int) -> int:
-    return (size + 1) // 2
+def _middle(parts: NDArray[Any]) -> int:
+    """How many of a part are in its first half. [P, S] -> ⌈S / 2⌉"""
+    return (parts.shape[1] + 1) // 2
 
 
 def _along(points: Floats, direction: Floats) -> Floats:

@@ -52,14 +52,13 @@ def test_the_first_bit_parts_what_is_farthest_apart():
     assert {tuple(words) for words in shelves(code, 1)} == {(0, 2, 4), (1, 3, 5)}
 
 
-def test_a_bit_means_the_same_in_every_part():
-    """Four corners: the second bit parts either half along the same side, in the same sense."""
-    corners = np.array([[-9.0, -1], [-9, 1], [9, -1], [9, 1]]).repeat(8, 0)
-    corners += np.random.default_rng(2).normal(size=corners.shape) * 0.01
-    bits = cluster_code(corners).bits(np.arange(32))
-    for place in (0, 1):
-        upper = corners[:, place] > 0
-        assert len(np.unique(bits[upper, place])) == len(np.unique(bits[~upper, place])) == 1
+@pytest.mark.parametrize("size", [2, 5, 64, 1000])
+def test_the_half_with_the_most_frequent_word_has_the_bit_0(size):
+    code = cluster_code(vectors_of(size))
+    for bits in range(1, code.num_bits):
+        halves = [words.min(initial=size) for words in shelves(code, bits)]
+        parts = len(halves) // 2
+        assert (np.array(halves[:parts]) <= halves[parts:]).all()
 
 
 @pytest.mark.parametrize("bits", [1, 3, 5])

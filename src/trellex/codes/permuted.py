@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from trellex.arrays import Array, namespace
 from trellex.codes.code import check_vocab_size
 from trellex.codes.table import TableCode
 
@@ -27,6 +28,10 @@ class PermutedCode(TableCode):
         if not np.array_equal(np.sort(numbers), np.arange(vocab_size)):
             raise ValueError(f"numbers: expected each of 0 … {vocab_size - 1} exactly once; renumber without gaps")
         super().__init__(numbers.astype(np.int64), (vocab_size - 1).bit_length())
+
+    def _words(self, numbers: Array) -> Array:
+        known = (numbers >= 0) & (numbers < self.vocab_size)
+        return namespace(numbers).where(known, self._word_of_place.like(numbers)[numbers * known], -1)
 
     def to_dict(self) -> dict[str, Any]:
         return {"type": self.kind, "numbers": self._number_of_word.array.tolist()}

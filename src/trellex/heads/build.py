@@ -11,17 +11,23 @@ from trellex.heads.binary import BinaryHead
 from trellex.heads.head import Head
 from trellex.heads.hybrid import HybridHead
 from trellex.heads.softmax import SoftmaxHead
-from trellex.heads.spec import BinarySpec, CodeSpec, HeadSpec, HybridSpec, SoftmaxSpec, size_of
+from trellex.heads.shelves import ShelvesHead
+from trellex.heads.spec import BinarySpec, CodedSpec, HeadSpec, HybridSpec, ShelvesSpec, SoftmaxSpec, size_of
 from trellex.memory import weights_named
 
-HEADS: dict[type[HeadSpec], type[Head]] = {SoftmaxSpec: SoftmaxHead, BinarySpec: BinaryHead, HybridSpec: HybridHead}
+HEADS: dict[type[HeadSpec], type[Head]] = {
+    SoftmaxSpec: SoftmaxHead,
+    BinarySpec: BinaryHead,
+    HybridSpec: HybridHead,
+    ShelvesSpec: ShelvesHead,
+}
 
 
 def build_head(spec: Any, *, hidden_size: int, vocab: Any, embedding: nn.Embedding | None = None) -> Head:
     """The output layer that `spec` describes.
 
     Args:
-        spec: "softmax", "binary", "binary-ec", "hybrid-N" or "hybrid-N-ec"; or a mapping with that as its "type" and
+        spec: "softmax", "binary", "binary-ec", "hybrid-N", "hybrid-N-ec" or "shelves"; or a mapping with that as its "type" and
             options: the fields of the family's class in `trellex.heads.spec`, such as {"loss": "trellis"}
         hidden_size: H
         vocab: the vocabulary's size, or a vocabulary with counts
@@ -34,7 +40,7 @@ def build_head(spec: Any, *, hidden_size: int, vocab: Any, embedding: nn.Embeddi
         _check_embedding(embedding, spec, size_of(vocab))
     hidden_size = as_count(hidden_size, "hidden_size")
     described = spec
-    if isinstance(spec, CodeSpec) and spec.code == "clusters":
+    if isinstance(spec, CodedSpec) and spec.code == "clusters":
         described = spec.with_options(code=spec.build_code(vocab, None if embedding is None else embedding.weight))
     with weights_named(f"hidden_size {hidden_size}, head {spec.label}"):
         head = HEADS[type(spec)](described, hidden_size, vocab, embedding)

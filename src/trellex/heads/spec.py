@@ -159,8 +159,9 @@ def _as_generators(generators: Any) -> tuple[str, ...] | str | None:
     raise ValueError(f"expected a list of generators, such as ['101', '111'], or complete, got {brief(generators)}")
 
 
-class CodeSpec(HeadSpec):
-    """What all heads have that predict the bits of words."""
+class CodedSpec(HeadSpec):
+    """What all heads have whose words have codes."""
+
 
     code: Annotated[Any, BeforeValidator(_as_code)] = Field(
         "frequency",
@@ -168,73 +169,11 @@ class CodeSpec(HeadSpec):
         "{file: …}, a code that was saved; or a Code",
     )
     seed: int = Field(0, ge=0, strict=True, description="of a random code")
-    loss: Literal["squared", "cross_entropy", "trellis"] | None = Field(
-        None, description="squared, as in the paper, cross_entropy of the bits, or trellis: −log P"
-    )
-    decoding: Literal["exact", "paper"] = Field(
-        "exact", description="exact, the most probable word, or paper, in which bits may spell no word, hence UNK"
-    )
-    generators: Annotated[Any, BeforeValidator(_as_generators)] = Field(
-        None, description="of the error-correcting code: a list, or complete, every function of the newest bits"
-    )
-    memory: int | None = Field(
-        None, ge=3, le=10, strict=True, description=f"of a complete trellis: how many earlier bits, {MEMORY} unless given"
-    )
-    mixtures: int = Field(1, ge=1, strict=True, description="sets of bits; their loss is trellis")
-    hidden_layer: int | None = Field(None, ge=1, strict=True, description="the size of a layer before the bits, if any")
-
-    @model_validator(mode="after")
-    def _options_agree(self) -> Self:
-        if self.generators is not None and not self.is_corrected:
-            raise ValueError(f"generators: {self.type} has no error-correcting code; add -ec to its type")
-        if self.memory is not None and not self.is_complete:
-            raise ValueError("memory: is of a complete trellis; add generators: complete, or leave it out")
-        if self.is_complete and self.loss not in (None, "trellis"):
-            raise ValueError(f"loss: a complete trellis needs the loss 'trellis', got {self.loss!r}; leave it out")
-        if self.is_complete and self.decoding == "paper":
-            raise ValueError("decoding: the paper's is not defined for a complete trellis; use 'exact'")
-        self.error_correction()
-        if self.mixtures > 1 and self.loss not in (None, "trellis"):
-            raise ValueError(
-                f"loss: a mixture needs the loss 'trellis', got {self.loss!r}; leave it out, or set mixtures 1"
-            )
-        if self.mixtures > 1 and self.decoding == "paper":
-            raise ValueError("decoding: the paper's is not defined for a mixture; use 'exact', or set mixtures 1")
-        if self.mixtures > 1 and self.label_smoothing:
-            raise ValueError(
-                "label_smoothing: a mixture's mean over all words is not in its mean code word; set it to 0"
-            )
-        return self
 
     @property
     def first_rare(self) -> int:
         """The first word that bits may spell."""
         return 0
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether bits are read by a complete trellis."""
-        return self.generators == "complete"
-
-    @property
-    def loss_name(self) -> str:
-        return self.loss or ("trellis" if self.is_complete or self.mixtures > 1 else "squared")
-
-    def _peculiarities(self, *as_usual: str) -> list[str]:
-        is_mixed = "mixtures" in self.model_fields_set
-        has_the_papers_loss = self.loss in (None, "squared") and not is_mixed and not self.is_complete
-        tells_no_loss = has_the_papers_loss or self.loss is None
-        found = super()._peculiarities("decoding", *(["loss"] if tells_no_loss else []))
-        is_as_expected = self.decoding == ("paper" if has_the_papers_loss else "exact")
-        return found if is_as_expected else [*found, f"{self.decoding} decoding"]
-
-    def error_correction(self) -> ConvolutionalCode:
-        """The code that adds redundant bits, or none."""
-        if not self.is_corrected:
-            return IdentityCode()
-        if self.is_complete:
-            return CompleteCode(self.memory or MEMORY)
-        return ConvolutionalCode() if self.generators is None else ConvolutionalCode(self.generators)
 
     def build_code(self, vocab: Any, vectors: Any = None) -> Code:
         """The code of a vocabulary, given as its size or with counts: drawn, counted, clustered, or read from its file.
@@ -284,6 +223,73 @@ class CodeSpec(HeadSpec):
         return code
 
 
+class CodeSpec(CodedSpec):
+    """What all heads have that predict the bits of words."""
+
+    loss: Literal["squared", "cross_entropy", "trellis"] | None = Field(
+        None, description="squared, as in the paper, cross_entropy of the bits, or trellis: −log P"
+    )
+    decoding: Literal["exact", "paper"] = Field(
+        "exact", description="exact, the most probable word, or paper, in which bits may spell no word, hence UNK"
+    )
+    generators: Annotated[Any, BeforeValidator(_as_generators)] = Field(
+        None, description="of the error-correcting code: a list, or complete, every function of the newest bits"
+    )
+    memory: int | None = Field(
+        None, ge=3, le=10, strict=True, description=f"of a complete trellis: how many earlier bits, {MEMORY} unless given"
+    )
+    mixtures: int = Field(1, ge=1, strict=True, description="sets of bits; their loss is trellis")
+    hidden_layer: int | None = Field(None, ge=1, strict=True, description="the size of a layer before the bits, if any")
+
+    @model_validator(mode="after")
+    def _options_agree(self) -> Self:
+        if self.generators is not None and not self.is_corrected:
+            raise ValueError(f"generators: {self.type} has no error-correcting code; add -ec to its type")
+        if self.memory is not None and not self.is_complete:
+            raise ValueError("memory: is of a complete trellis; add generators: complete, or leave it out")
+        if self.is_complete and self.loss not in (None, "trellis"):
+            raise ValueError(f"loss: a complete trellis needs the loss 'trellis', got {self.loss!r}; leave it out")
+        if self.is_complete and self.decoding == "paper":
+            raise ValueError("decoding: the paper's is not defined for a complete trellis; use 'exact'")
+        self.error_correction()
+        if self.mixtures > 1 and self.loss not in (None, "trellis"):
+            raise ValueError(
+                f"loss: a mixture needs the loss 'trellis', got {self.loss!r}; leave it out, or set mixtures 1"
+            )
+        if self.mixtures > 1 and self.decoding == "paper":
+            raise ValueError("decoding: the paper's is not defined for a mixture; use 'exact', or set mixtures 1")
+        if self.mixtures > 1 and self.label_smoothing:
+            raise ValueError(
+                "label_smoothing: a mixture's mean over all words is not in its mean code word; set it to 0"
+            )
+        return self
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether bits are read by a complete trellis."""
+        return self.generators == "complete"
+
+    @property
+    def loss_name(self) -> str:
+        return self.loss or ("trellis" if self.is_complete or self.mixtures > 1 else "squared")
+
+    def _peculiarities(self, *as_usual: str) -> list[str]:
+        is_mixed = "mixtures" in self.model_fields_set
+        has_the_papers_loss = self.loss in (None, "squared") and not is_mixed and not self.is_complete
+        tells_no_loss = has_the_papers_loss or self.loss is None
+        found = super()._peculiarities("decoding", *(["loss"] if tells_no_loss else []))
+        is_as_expected = self.decoding == ("paper" if has_the_papers_loss else "exact")
+        return found if is_as_expected else [*found, f"{self.decoding} decoding"]
+
+    def error_correction(self) -> ConvolutionalCode:
+        """The code that adds redundant bits, or none."""
+        if not self.is_corrected:
+            return IdentityCode()
+        if self.is_complete:
+            return CompleteCode(self.memory or MEMORY)
+        return ConvolutionalCode() if self.generators is None else ConvolutionalCode(self.generators)
+
+
 class BinarySpec(CodeSpec):
     """Every word by its code alone."""
 
@@ -331,6 +337,35 @@ class HybridSpec(CodeSpec):
         """A frequency code may also be one of the whole vocabulary, as in the paper."""
         spans_all = isinstance(code, FrequencyCode) and code.vocab_size == vocab_size and self.numbering != "rare"
         return code if spans_all else super().check_code(code, vocab_size)
+
+
+class ShelvesSpec(CodedSpec):
+    """The first bits of a word's code find a shelf of words, the decoder's word vectors one of them."""
+
+    code: Annotated[Any, BeforeValidator(_as_code)] = Field("clusters", description="which words share a shelf, as above")
+    words: int = Field(64, ge=2, le=4096, strict=True, description="on a shelf, at most; a power of 2")
+    visit: int = Field(8, ge=1, strict=True, description="how many of the most probable shelves share one softmax")
+    memory: int = Field(MEMORY, ge=3, le=10, strict=True, description="of the complete trellis that finds shelves")
+    shelf_weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="of −log P(shelf) in the loss")
+    blend: bool = Field(True, strict=True, description="whether scores of visited words include those of their shelves")
+
+    forms = ("shelves",)
+
+    @property
+    def uses_embedding(self) -> bool:
+        return True
+
+    @model_validator(mode="after")
+    def _words_fit(self) -> Self:
+        if self.words & (self.words - 1):
+            raise ValueError(f"words: expected a power of 2, such as 64, got {self.words}")
+        if self.label_smoothing:
+            raise ValueError("label_smoothing: the mean over all words would visit all shelves; set it to 0")
+        return self
+
+    def shelf_bits(self, num_bits: int) -> int:
+        """How many of the B bits of a code find the shelf; there are at least two."""
+        return max(1, num_bits - (self.words.bit_length() - 1))
 
 
 def size_of(vocab: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trellex.codes import Code, PermutedCode
-from trellex.heads.spec import CodeSpec, HeadSpec
+from trellex.heads.spec import CodedSpec, HeadSpec
 from trellex.text.corpus import Corpus
 from trellex.text.word_vectors import word_vectors
 from trellex.training.display import Display
@@ -19,7 +19,7 @@ def clusters(head: HeadSpec, corpus: Corpus, processes: Processes, display: Disp
     """
     vocabulary = corpus.target_vocabulary
     code = head.stand_in(vocabulary)
-    if code is None or not isinstance(head, CodeSpec):
+    if code is None or not isinstance(head, CodedSpec):
         return None
     if processes.is_first:
         display.tell(f"numbering {code.vocab_size:,} words by clusters")

@@ -28,6 +28,14 @@ class Step(NamedTuple):
     bit: Tensor  # the input bit, in its place in the word  [states, edges]
 
 
+class Move(NamedTuple):
+    """The edges out of the states of one level, and out of the dead state after them: none but to the dead."""
+
+    target: Tensor  # [states + 1, edges]
+    pattern: Tensor  # [states + 1, edges]
+    bit: Tensor  # the input bit, in its place in the word  [edges]
+
+
 def viterbi(probs: Tensor, lattice: Lattice) -> Tensor:
     """The most probable word of bit probabilities. probs [N, L] -> bits [N, B]"""
     numbers, _ = topk(torch.logit(probs), 1, lattice)
@@ -37,16 +45,32 @@ def viterbi(probs: Tensor, lattice: Lattice) -> Tensor:
 def topk(logits: Tensor, k: int, lattice: Lattice) -> tuple[Tensor, Tensor]:
     """The k best words, best first, −1 and −inf where there are fewer. logits [N, L] -> numbers, scores [N, k]
 
-    The parallel list Viterbi algorithm: every state keeps the k best ways into it.
+    Backwards, the best way on from every state; then forwards, the k beginnings whose best words are best. No two
+    beginnings of one length have the same best word, so the beginnings of the k best words are always among them.
     """
-    metrics = _metrics(logits, lattice)
-    score = metrics[0].new_zeros(len(logits), 1, 1)  # [N, states, ways]
-    number = score.long()
-    for step, metric in zip(_steps(lattice, logits.device), metrics, strict=True):
-        score = _with_dead_state(score, -torch.inf)[:, step.source] + metric[:, step.pattern, None]
-        number = _with_dead_state(number, 0)[:, step.source] | step.bit[..., None]
-        score, number = _best_first(score.flatten(2), number.flatten(2), k)
-    score, number = score[:, 0], number[:, 0]
+    metrics, moves = _metrics(logits, lattice), _moves(lattice, logits.device)
+    score = metrics[0].new_zeros(len(logits), 1)  # of the best way on from each state  [N, states]
+    number = score.long()  # and its bits, in their places
+    ways_on = [(score, number)]
+    for move, metric in zip(reversed(moves), reversed(metrics), strict=True):
+        target, pattern = move.target[:-1], move.pattern[:-1]
+        ways = _with_dead_state(score, -torch.inf)[:, target] + metric[:, pattern]
+        score, number = _best(ways, _with_dead_state(number, 0)[:, target] | move.bit)
+        ways_on.append((score, number))
+
+    state, begun, beginning = number.new_zeros(len(logits), 1), torch.zeros_like(score), torch.zeros_like(number)
+    for move, metric, (ahead, bits_ahead) in zip(moves, metrics, reversed(ways_on[:-1]), strict=True):
+        target = move.target[state].flatten(1)  # [N, beginnings · moves]
+        begun = (begun[..., None] + metric.gather(1, move.pattern[state].flatten(1)).view(*state.shape, -1)).flatten(1)
+        beginning = (beginning[..., None] | move.bit).flatten(1)
+        score = begun + _with_dead_state(ahead, -torch.inf).gather(1, target)
+        if score.shape[1] > k:
+            order = _order(score, beginning | _with_dead_state(bits_ahead, 0).gather(1, target))[:, :k]
+            target, begun, beginning = (values.gather(1, order) for values in (target, begun, beginning))
+            score = score.gather(1, order)
+        state = target
+    order = _order(score, beginning)
+    score, number = score.gather(1, order), beginning.gather(1, order)
     number = number.where(score > -torch.inf, -1)
     missing = (0, k - score.shape[1])
     pad = torch.nn.functional.pad
@@ -116,15 +140,16 @@ def _forward(metrics: list[Tensor], steps: list[Step]) -> tuple[Tensor, list[Ten
     return (best + mass.log())[:, 0], weights
 
 
-def _best_first(score: Tensor, number: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k best along the last dimension, of equal ones the lowest number first."""
-    if k == 1:  # far cheaper than sorting
-        best = score.amax(-1, keepdim=True)
-        return best, number.where(score == best, torch.iinfo(number.dtype).max).amin(-1, keepdim=True)
+def _best(score: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
+    """The best along the last dimension, of equal ones that of the lowest number. [.., ways] -> [..] twice"""
+    best = score.amax(-1, keepdim=True)
+    return best[..., 0], number.where(score == best, torch.iinfo(number.dtype).max).amin(-1)
+
+
+def _order(score: Tensor, number: Tensor) -> Tensor:
+    """Best first along the last dimension, of equal ones the lowest number first."""
     order = number.argsort(dim=-1, stable=True)
-    score, number = score.gather(-1, order), number.gather(-1, order)
-    order = score.argsort(dim=-1, descending=True, stable=True)[..., :k]
-    return score.gather(-1, order), number.gather(-1, order)
+    return order.gather(-1, score.gather(-1, order).argsort(dim=-1, descending=True, stable=True))
 
 
 def _with_dead_state(values: Tensor, dead: float) -> Tensor:
@@ -157,3 +182,21 @@ def _steps(lattice: Lattice, device: torch.device) -> list[Step]:
         source[dead] = width
         steps.append(Step(width, *(torch.from_numpy(x).to(device) for x in (source, pattern, bit << time))))
     return steps
+
+
+@lru_cache(maxsize=64)
+def _moves(lattice: Lattice, device: torch.device) -> list[Move]:
+    """The lattice from the other end: one `Move` for every level but the last."""
+    moves = []
+    levels, incoming = lattice.levels.astype(np.int64), lattice.incoming.astype(np.int64)
+    for time in range(lattice.num_steps):
+        width, next_width = np.diff(levels[time : time + 3])
+        edges = slice(incoming[levels[time + 1]], incoming[levels[time + 2]])
+        source, pattern, bit = lattice.edges[edges].astype(np.int64).T
+        table = np.zeros((2, width + 1, bit.max() + 1), np.int64)
+        table[0] = next_width
+        ways_in = np.diff(incoming[levels[time + 1] : levels[time + 2] + 1])
+        table[:, source, bit] = np.repeat(np.arange(next_width), ways_in), pattern
+        bits = np.arange(bit.max() + 1) << time if time < lattice.num_bits else np.zeros(1, np.int64)
+        moves.append(Move(*(torch.from_numpy(values).to(device) for values in (*table, bits))))
+    return moves

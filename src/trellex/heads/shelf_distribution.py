@@ -1,0 +1,183 @@
+"""P(word | h) by shelves: the first bits of a word's code find a shelf, and a score of its own the word on it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from trellex.arrays import (
+    Array,
+    best_of,
+    doubled,
+    draw,
+    fetch_few,
+    is_tensor,
+    log_softmax,
+    log_sum_exp,
+    namespace,
+    pick,
+)
+from trellex.codes import Code
+from trellex.heads.distribution import Distribution
+from trellex.heads.spec import ShelvesSpec
+from trellex.trellis import CompleteCode
+
+PATIENCE = 16  # rounds of drawing a word that may be refused, after which all words are looked at
+
+
+class ShelfDistribution(Distribution):
+    """S = 2^b shelves, b < B, of at most W words, whose numbers are equal in their first b bits.
+
+    A complete trellis gives the probability of a shelf, P(s). The K most probable shelves C are visited: their words
+    have one softmax, P(w) = P(C) · softmax over C of f(w) + log P(s of w), where P(C) is the sum over C. A word of any
+    other shelf has P(w) = P(s) · softmax over s of f(w). So P sums to 1 whatever K is.
+
+    Args:
+        spec: the sizes
+        code: word ↔ bits
+        vocab_size: V
+
+    Shape:
+        logits [T, L] of the trellis, shelves [T, K], scores f [T, K, W], −inf where a shelf has no word
+    """
+
+    def __init__(self, spec: ShelvesSpec, code: Code, vocab_size: int) -> None:
+        self.code, self.vocab_size, self.blend = code, vocab_size, spec.blend
+        self.shelf_bits = spec.shelf_bits(code.num_bits)
+        self.num_shelves = 1 << self.shelf_bits
+        self.width = -(-vocab_size // self.num_shelves)  # W
+        self.visit = min(spec.visit, self.num_shelves)  # K
+        self.ecc = CompleteCode(spec.memory)
+
+    @abstractmethod
+    def shelf_logits(self, h: Array) -> Array:
+        """Logits of the trellis that finds shelves. h [T, H] -> [T, L]"""
+
+    @abstractmethod
+    def word_scores(self, h: Array, shelves: Array) -> Array:
+        """f of all words of some shelves, −inf where there is none. h [T, H], shelves [T, K] -> [T, K, W]"""
+
+    @property
+    def length(self) -> int:
+        """L, the number of logits of the trellis."""
+        return self.ecc.length(self.shelf_bits)
+
+    def words_on(self, shelves: Array) -> Array:
+        """The words of shelves, −1 where there is none. [..] -> [.., W]"""
+        places = namespace(shelves).arange(self.width, device=shelves.device)
+        return self.code.words(shelves[..., None] + (places << self.shelf_bits))
+
+    def place_of(self, words: Array) -> tuple[Array, Array]:
+        """The shelves of words, and their places on them. words [..] -> [..], [..]"""
+        numbers = self.code.numbers(words)
+        return numbers & (self.num_shelves - 1), numbers >> self.shelf_bits
+
+    def log_prob_of_shelves(self, logits: Array, shelves: Array) -> Array:
+        """log P(s). logits [T, L], shelves [T, K] -> [T, K]"""
+        bits = shelves[..., None] >> namespace(shelves).arange(self.shelf_bits, device=shelves.device) & 1
+        return self.ecc.score(logits[:, None], bits) - self.ecc.log_partition(logits)[:, None]
+
+    def visited_log_probs(self, scores: Array, log_shelves: Array) -> Array:
+        """log P of the words of visited shelves. scores [T, K, W], log P(s) [T, K] -> [T, K · W]"""
+        if self.blend:
+            scores = scores + log_shelves[:, :, None]
+        return log_sum_exp(log_shelves)[:, None] + log_softmax(scores.reshape(len(scores), -1))
+
+    def _log_prob(self, h: Array, words: Array) -> Array:
+        logits = doubled(self.shelf_logits(h))
+        return self.log_prob_at(h, logits, self._best_shelves(logits, self.visit), *self.place_of(words))[0]
+
+    def log_prob_at(self, h: Array, logits: Array, visited: Array, shelf: Array, place: Array) -> tuple[Array, Array]:
+        """log P of words by their places, and of their shelves. visited [T, K], shelf, place [T] -> [T], [T]"""
+        shelves = namespace(h).concatenate([visited, shelf[:, None]], -1)
+        scores = self.word_scores(h, shelves)
+        scores = scores if logits.dtype.itemsize < 8 else doubled(scores)
+        log_shelves = self.log_prob_of_shelves(logits, shelves)
+        own, log_own_shelf = scores[:, -1], log_shelves[:, -1]
+        score = pick(own, place)
+        together = scores[:, :-1] + log_shelves[:, :-1, None] if self.blend else scores[:, :-1]
+        score_among_visited = score + log_own_shelf if self.blend else score
+        log_visited = log_sum_exp(log_shelves[:, :-1]) - log_sum_exp(together.reshape(len(h), -1))
+        is_visited = (visited == shelf[:, None]).any(-1)
+        outside = log_own_shelf + score - log_sum_exp(own)
+        return namespace(h).where(is_visited, log_visited + score_among_visited, outside), log_own_shelf
+
+    def _best_shelves(self, logits: Array, count: int) -> Array:
+        """logits [T, L] -> [T, count]"""
+        return self.ecc.topk(logits, count, self.num_shelves)[0]
+
+    def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
+        """Best first: a shelf's probability is at least that of any word on it, so few shelves are looked at."""
+        count = min(max(self.visit, -(-k // self.width)), self.num_shelves)
+        logits = doubled(fetch_few(self.shelf_logits(h))[0])
+        words, log_probs, rows = self._topk_on(h, logits, k, count)
+        while len(rows):
+            count = min(2 * count, self.num_shelves)
+            found, found_log_probs, still_open = self._topk_on(h[rows], logits[rows], k, count)
+            words[rows], log_probs[rows] = found, found_log_probs
+            rows = rows[still_open]
+        return words, log_probs
+
+    def _topk_on(self, h: Array, logits: Array, k: int, count: int) -> tuple[Array, Array, Array]:
+        """The k best words of the best shelves, and the rows in which others may be better. -> [T, k] twice, [rows]"""
+        shelves = self._best_shelves(logits, min(count + 1, self.num_shelves))
+        log_shelves = self.log_prob_of_shelves(logits, shelves)
+        words, log_probs = self._log_probs_on(h, shelves[:, :count], log_shelves[:, :count])
+        words, log_probs = best_of(log_probs, k, words)
+        if count == self.num_shelves:
+            return words, log_probs, np.empty(0, np.int64)
+        is_open = log_probs[:, -1] < log_shelves[:, count]
+        is_open = is_open.cpu().numpy() if is_tensor(is_open) else is_open
+        return words, log_probs, np.flatnonzero(is_open)
+
+    def _log_probs_on(self, h: Array, shelves: Array, log_shelves: Array) -> tuple[Array, Array]:
+        """log P of the words of the best shelves. h [T, H], shelves, log P(s) [T, C], C ≥ K -> [T, C · W] twice"""
+        scores = doubled(self.word_scores(h, shelves.to(h.device) if is_tensor(h) else shelves))
+        scores = scores.to(log_shelves.device) if is_tensor(scores) else scores
+        within = log_shelves[:, self.visit :, None] + log_softmax(scores[:, self.visit :])
+        visited = self.visited_log_probs(scores[:, : self.visit], log_shelves[:, : self.visit])
+        library, words = namespace(scores), self.words_on(shelves).reshape(len(h), -1)
+        log_probs = library.concatenate([visited, within.reshape(len(h), -1)], -1)
+        return words, library.where(words >= 0, log_probs, -float("inf"))
+
+    def _sample(self, h: Array, temperature: float, generator: Any) -> Array:
+        """Shelves are drawn from the tempered trellis; a word on one is taken as often as its own probability asks.
+
+        What a tempered shelf weighs is known once its words are looked at, and bounded before: so it may be refused,
+        and another is drawn. At temperature 1 none is.
+        """
+        logits = doubled(self.shelf_logits(h))
+        visited = self._best_shelves(logits, self.visit)
+        log_shelves = self.log_prob_of_shelves(logits, visited)
+        words, log_probs = self._log_probs_on(h, visited, log_shelves)
+        cold = log_probs / temperature
+        log_weight = log_sum_exp(cold) - log_sum_exp(log_shelves / temperature)  # of visited shelves, to their share
+        library, random = namespace(h), np.random.default_rng(generator) if not is_tensor(h) else generator
+        most = max(0.0, (1 - 1 / temperature) * np.log(self.width))
+        highest = library.maximum(log_weight, library.full_like(log_weight, most))
+        drawn = pick(words, draw(cold, random))
+        rows = library.arange(len(h), device=h.device)
+        for _ in range(PATIENCE):
+            shelf = self.ecc.sample(logits[rows] / temperature, self.num_shelves, random)
+            own = log_softmax(doubled(self.word_scores(h[rows], shelf[:, None])[:, 0])) / temperature
+            is_visited = (visited[rows] == shelf[:, None]).any(-1)
+            log_kept = library.where(is_visited, log_weight[rows], log_sum_exp(own)) - highest[rows]
+            word = pick(self.words_on(shelf), draw(own, random))
+            drawn[rows] = library.where(is_visited, drawn[rows], word)
+            rows = rows[_uniforms(log_kept, random) >= library.exp(log_kept)]
+            if len(rows) == 0:
+                return drawn
+            drawn[rows] = pick(words[rows], draw(cold[rows], random))
+        every = self._best_shelves(logits[rows], self.num_shelves)
+        words, log_probs = self._log_probs_on(h[rows], every, self.log_prob_of_shelves(logits[rows], every))
+        drawn[rows] = pick(words, draw(log_probs / temperature, random))
+        return drawn
+
+
+def _uniforms(like: Array, generator: Any) -> Array:
+    """As many random numbers in [0, 1). like [T] -> [T]"""
+    if is_tensor(like):
+        return like.new_empty(like.shape).uniform_(generator=generator)
+    return generator.random(like.shape)

@@ -7,13 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trellex.arrays import bounded
+from trellex.arrays import bounded, is_inspectable
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.shelf_distribution import ShelfDistribution
 from trellex.heads.spec import ShelvesSpec
 from trellex.heads.tied import TiedWords
 
 MOST_TOGETHER = 32  # rows that read one shelf together
+FEW_SHELVES = 4096  # the scores of all of them take fewer operations than a search
 
 
 class ShelvesHead(ShelfDistribution, Head):
@@ -39,9 +40,15 @@ class ShelvesHead(ShelfDistribution, Head):
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         logits = self.shelf_logits(h)
-        visited = self._best_shelves(logits.detach(), self.visit)
+        visited = self._shelves_to_visit(logits.detach())
         log_prob, log_shelf = self.log_prob_at(h, logits, visited, *self.place_of(target))
         return -log_prob - self.spec.shelf_weight * log_shelf
+
+    def _shelves_to_visit(self, logits: Tensor) -> Tensor:
+        """The most probable ones, in any order: of few shelves on an accelerator, by the scores of all. -> [T, K]"""
+        if is_inspectable(logits) or self.num_shelves > FEW_SHELVES:
+            return self._best_shelves(logits, self.visit)
+        return self.ecc.all_scores(logits, self.shelf_bits).topk(self.visit, -1, sorted=False).indices
 
     def cost(self) -> Cost:
         return linear_cost(self.shelves, is_bits=True) + self.words.cost(self.visit * self.width)
@@ -63,7 +70,9 @@ def _scores_by_shelf(states: Tensor, shelves: Tensor, words_on: Any, vectors: Te
     opens_block = (place - first) % together == 0
     block = opens_block.long().cumsum(0) - 1
     slot = block * together + (place - first) % together
-    rows = states.new_zeros(num_blocks * together, states.shape[1]).index_copy(0, slot, states[order // shelves.shape[1]])
+    rows = states.new_zeros(num_blocks * together, states.shape[1]).index_copy(
+        0, slot, states[order // shelves.shape[1]]
+    )
     shelf_of_block = shelf.new_zeros(num_blocks).index_copy(0, block, shelf)
     words = words_on(shelf_of_block).clamp(min=0)  # [blocks, W]
     products = rows.view(num_blocks, together, -1) @ nn.functional.embedding(words, vectors).transpose(1, 2)

@@ -162,7 +162,6 @@ def _as_generators(generators: Any) -> tuple[str, ...] | str | None:
 class CodedSpec(HeadSpec):
     """What all heads have whose words have codes."""
 
-
     code: Annotated[Any, BeforeValidator(_as_code)] = Field(
         "frequency",
         description="frequency, random (with a seed), huffman, clusters (of words that have like neighbours); "
@@ -236,7 +235,11 @@ class CodeSpec(CodedSpec):
         None, description="of the error-correcting code: a list, or complete, every function of the newest bits"
     )
     memory: int | None = Field(
-        None, ge=3, le=10, strict=True, description=f"of a complete trellis: how many earlier bits, {MEMORY} unless given"
+        None,
+        ge=3,
+        le=10,
+        strict=True,
+        description=f"of a complete trellis: how many earlier bits, {MEMORY} unless given",
     )
     mixtures: int = Field(1, ge=1, strict=True, description="sets of bits; their loss is trellis")
     hidden_layer: int | None = Field(None, ge=1, strict=True, description="the size of a layer before the bits, if any")
@@ -342,7 +345,9 @@ class HybridSpec(CodeSpec):
 class ShelvesSpec(CodedSpec):
     """The first bits of a word's code find a shelf of words, the decoder's word vectors one of them."""
 
-    code: Annotated[Any, BeforeValidator(_as_code)] = Field("clusters", description="which words share a shelf, as above")
+    code: Annotated[Any, BeforeValidator(_as_code)] = Field(
+        "clusters", description="which words share a shelf, as above"
+    )
     words: int = Field(64, ge=2, le=4096, strict=True, description="on a shelf, at most; a power of 2")
     visit: int = Field(8, ge=1, strict=True, description="how many of the most probable shelves share one softmax")
     memory: int = Field(MEMORY, ge=3, le=10, strict=True, description="of the complete trellis that finds shelves")

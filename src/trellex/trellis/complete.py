@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from trellex.arrays import Array, as_count, is_tensor, namespace
+import numpy as np
+
+from trellex.arrays import Array, Table, as_count, as_int64, bits_to_number, is_tensor, namespace, number_to_bits
 from trellex.trellis.convolutional import ConvolutionalCode, checked_bits
 from trellex.trellis.lattice import MAX_BITS, Register
 
@@ -61,6 +64,16 @@ class CompleteCode(ConvolutionalCode):
             return (logits.expand(*shape, -1).gather(-1, places.expand(*shape, -1)) * bits).sum(-1)
         return (namespace(logits).take_along_axis(logits, places, -1) * bits).sum(-1)
 
+    def all_scores(self, logits: Array, num_bits: int) -> Array:
+        """The score of every word, by its number: for few bits. logits [.., L] -> [.., 2^B]"""
+        library, scores = namespace(logits), logits[..., :1] * 0  # by the bits so far, the newest in the lowest place
+        for step in range(num_bits):
+            first, states = self.register.first_output(step), 1 << min(step, self.memory)
+            by_state = scores.reshape(*scores.shape[:-1], -1, states)
+            with_one = (by_state + logits[..., None, first : first + states]).reshape(scores.shape)
+            scores = library.stack([scores, with_one], -1).reshape(*scores.shape[:-1], -1)
+        return scores[..., _reversed_bits(num_bits).like(as_int64(scores[..., :0]))]
+
     def minimum_distance(self, num_bits: int) -> int:
         raise ValueError(f"{self} corrects no errors: its outputs are no bits that could be wrong")
 
@@ -72,3 +85,9 @@ class CompleteCode(ConvolutionalCode):
             places.append(state + self.register.first_output(step))
             state = (state << 1 | bits[..., step]) & ((1 << self.memory) - 1)
         return namespace(bits).stack(places, -1)
+
+
+@cache
+def _reversed_bits(num_bits: int) -> Table:
+    """Numbers with the order of their bits reversed. [2^B]"""
+    return Table(bits_to_number(number_to_bits(np.arange(1 << num_bits), num_bits)[:, ::-1]))

@@ -135,7 +135,9 @@ def _metric(
     """The score of a step by register. logits: pointers to the first of a word [WORDS, 1] -> [WORDS, 2 · STATES]"""
     if OUTPUTS == 0:
         state = tl.arange(0, STATES)[None, :]
-        logit = _finite(tl.load(logits + _first_output(step, MEMORY) + state, used & (state < (1 << tl.minimum(step, MEMORY))), 0.0))
+        logit = _finite(
+            tl.load(logits + _first_output(step, MEMORY) + state, used & (state < (1 << tl.minimum(step, MEMORY))), 0.0)
+        )
         return tl.reshape(tl.join(tl.zeros_like(logit), logit), (WORDS, 2 * STATES))
     else:
         register = tl.arange(0, 2 * STATES)[None, :]

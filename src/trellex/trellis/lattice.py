@@ -88,9 +88,7 @@ class Lattice:
         return self.patterns.ndim == 1
 
 
-def lattice_of(
-    register: Register, num_bits: int, size: int | None, automaton: NDArray[Any] | None = None
-) -> Lattice:
+def lattice_of(register: Register, num_bits: int, size: int | None, automaton: NDArray[Any] | None = None) -> Lattice:
     """The lattice of a code over the words of B bits; built once, then remembered.
 
     The words are the numbers below `size`, or all arrays if that is None; but an automaton [B, S, 2], where there is

@@ -7,7 +7,7 @@ from enumeration import CODES, SIZES, Enumeration, code_words, logits_of_every_k
 from scipy.stats import chisquare
 
 from trellex.codes import HuffmanCode
-from trellex.trellis import between, device
+from trellex.trellis import CompleteCode, between, device
 from trellex.trellis.lattice import lattice_of
 
 KINDS = tuple(logits_of_every_kind(1))
@@ -178,3 +178,13 @@ def test_words_of_a_huffman_code(ecc, vocab_size, count_of):
             np.testing.assert_allclose(own_scores, np.asarray(scores)[:, :-1], rtol=1e-12, atol=1e-9)
         drawn = code.words(ecc.sample(logits, automaton=code.automaton, generator=1))
         assert (np.take_along_axis(truth.probs, drawn[:, None], -1) > 0).all()
+
+
+@pytest.mark.parametrize("memory", [1, 3, 9])
+@pytest.mark.parametrize("bits", [1, 2, 5, 8])
+def test_all_scores_of_a_complete_trellis(memory, bits):
+    ecc = CompleteCode(memory)
+    logits = np.random.default_rng(bits).normal(size=(3, 2, ecc.length(bits)))
+    expected = logits @ code_words(ecc.register, 1 << bits, bits).T
+    np.testing.assert_allclose(ecc.all_scores(logits, bits), expected, atol=1e-12)
+    np.testing.assert_allclose(ecc.all_scores(torch.from_numpy(logits), bits), expected, atol=1e-12)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from trellex.arrays import bounded, is_inspectable
+from trellex.codes import Code
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.shelf_distribution import ShelfDistribution
 from trellex.heads.spec import ShelvesSpec
@@ -21,6 +22,7 @@ class ShelvesHead(ShelfDistribution, Head):
     """Only the words of the most probable shelves are scored: O(H (log V + KW)); of its parameters, a bias a word."""
 
     spec: ShelvesSpec
+    code: Code
 
     def __init__(self, spec: ShelvesSpec, hidden_size: int, vocab: Any, embedding: nn.Embedding) -> None:
         Head.__init__(self, spec, hidden_size, vocab)

@@ -114,7 +114,8 @@ class HeadSpec(Record):
 
     def _peculiarities(self, *as_usual: str) -> list[str]:
         options = {name: value for name, value in self.options().items() if name not in ("type", *as_usual)}
-        return [_in_label(name, value) for name, value in options.items() if value is not False]
+        fields = type(self).model_fields
+        return [_in_label(name, value) for name, value in options.items() if value is not False or fields[name].default]
 
     @property
     def label(self) -> str:
@@ -279,8 +280,10 @@ class CodeSpec(CodedSpec):
     def _peculiarities(self, *as_usual: str) -> list[str]:
         is_mixed = "mixtures" in self.model_fields_set
         has_the_papers_loss = self.loss in (None, "squared") and not is_mixed and not self.is_complete
-        tells_no_loss = has_the_papers_loss or self.loss is None
-        found = super()._peculiarities("decoding", *(["loss"] if tells_no_loss else []))
+        tells_no_loss = has_the_papers_loss or self.loss is None or self.is_complete
+        trellis = ["complete", f"memory {self.memory or MEMORY}"] if self.is_complete else []
+        told = ["decoding", *(["loss"] if tells_no_loss else []), *(["generators", "memory"] if trellis else [])]
+        found = [*trellis, *super()._peculiarities(*told)]
         is_as_expected = self.decoding == ("paper" if has_the_papers_loss else "exact")
         return found if is_as_expected else [*found, f"{self.decoding} decoding"]
 
@@ -346,7 +349,7 @@ class ShelvesSpec(CodedSpec):
     """The first bits of a word's code find a shelf of words, the decoder's word vectors one of them."""
 
     code: Annotated[Any, BeforeValidator(_as_code)] = Field(
-        "clusters", description="which words share a shelf, as above"
+        "clusters", description="which words share a shelf, as above, but no Huffman code"
     )
     words: int = Field(64, ge=2, le=4096, strict=True, description="on a shelf, at most; a power of 2")
     visit: int = Field(8, ge=1, strict=True, description="how many of the most probable shelves share one softmax")
@@ -359,6 +362,23 @@ class ShelvesSpec(CodedSpec):
     @property
     def uses_embedding(self) -> bool:
         return True
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """After all others, error correction or not."""
+        return True, *super().order[1:]
+
+    def _peculiarities(self, *as_usual: str) -> list[str]:
+        defaults = [name for name, field in type(self).model_fields.items() if getattr(self, name) == field.default]
+        return super()._peculiarities(*defaults, *as_usual)
+
+    def build_code(self, vocab: Any, vectors: Any = None) -> Code:
+        code = super().build_code(vocab, vectors)
+        if code.automaton is not None:
+            raise ValueError(
+                f"code: a {code.kind} code leaves numbers out, so shelves would be of all sizes; use another"
+            )
+        return code
 
     @model_validator(mode="after")
     def _words_fit(self) -> Self:
@@ -402,9 +422,9 @@ def _plain(value: Any) -> Any:
 
 
 def _in_label(name: str, value: Any) -> str:
-    """An option as a label holds it: a loss by its own name, what is simply so by the option's."""
-    if value is True:
-        return name
+    """An option as a label holds it: losses and codes by their own names, what is simply so by the option's."""
+    if isinstance(value, bool):
+        return name if value else f"no {name}"
     if isinstance(value, Path):
         value = value.stem
     elif isinstance(value, Code):
@@ -413,4 +433,4 @@ def _in_label(name: str, value: Any) -> str:
         value = f"{value:g}"
     else:
         value = _plain(value)
-    return value if name == "loss" else f"{name} {value}"
+    return value if name == "loss" or value in CODES else f"{name} {value}"

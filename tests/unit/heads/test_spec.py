@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, cluster_code
-from trellex.heads.spec import AnyHeadSpec, BinarySpec, HeadSpec, HybridSpec, SoftmaxSpec
+from trellex.heads.spec import AnyHeadSpec, BinarySpec, HeadSpec, HybridSpec, ShelvesSpec, SoftmaxSpec
 from trellex.records import Record
 from trellex.text import Vocabulary
 
@@ -33,6 +33,9 @@ WRITTEN = [
     {"type": "binary", "code": {"file": "codes/brown.json"}},
     {"type": "binary", "code": {"type": "permuted", "numbers": [2, 0, 1]}},
     {"type": "binary", "code": {"type": "frequency", "vocab_size": 50}},
+    {"type": "hybrid-2048-ec", "code": "clusters", "generators": "complete", "memory": 8},
+    "shelves",
+    {"type": "shelves", "code": "random", "seed": 3, "words": 32, "visit": 4, "memory": 6, "shelf_weight": 0.5},
 ]
 written = pytest.mark.parametrize("spec", WRITTEN, ids=str)
 
@@ -52,6 +55,7 @@ class TestParse:
             ("binary-ec", BinarySpec),
             ("hybrid-2", HybridSpec),
             ("hybrid-2048-ec", HybridSpec),
+            ("shelves", ShelvesSpec),
         ],
     )
     def test_the_name_tells_the_family(self, name, kind):
@@ -95,7 +99,7 @@ class TestParse:
 
         assert type(parse("new-7")) is NewSpec
         assert parse("new-7").size == 7
-        with pytest.raises(ValueError, match="hybrid-N, hybrid-N-ec or new-N, got 'newer'"):
+        with pytest.raises(ValueError, match="hybrid-N, hybrid-N-ec, shelves or new-N, got 'newer'"):
             parse("newer")
 
 
@@ -165,10 +169,25 @@ class TestLabel:
             ({"type": "binary-ec", "loss": "trellis", "decoding": "paper"}, "binary-ec (trellis, paper decoding)"),
             ({"type": "binary-ec", "mixtures": 4}, "binary-ec (mixtures 4)"),
             ({"type": "binary-ec", "loss": "trellis", "mixtures": 4}, "binary-ec (trellis, mixtures 4)"),
-            ({"type": "binary", "code": "huffman", "decoding": "paper"}, "binary (code huffman)"),
-            ({"type": "binary", "code": "clusters", "decoding": "paper"}, "binary (code clusters)"),
+            ({"type": "binary", "code": "huffman", "decoding": "paper"}, "binary (huffman)"),
+            ({"type": "binary", "code": "clusters", "decoding": "paper"}, "binary (clusters)"),
             ({"type": "binary", "code": {"file": "codes/brown.json"}, "decoding": "paper"}, "binary (code brown)"),
             ({"type": "binary", "code": RandomCode(9), "decoding": "paper"}, "binary (code permuted)"),
+            ({"type": "binary-ec", "generators": "complete"}, "binary-ec (complete, memory 8)"),
+            ({"type": "binary-ec", "generators": "complete", "loss": "trellis"}, "binary-ec (complete, memory 8)"),
+            (
+                {"type": "hybrid-2048-ec", "generators": "complete", "memory": 6, "code": "clusters", "mixtures": 2},
+                "hybrid-2048-ec (complete, memory 6, clusters, mixtures 2)",
+            ),
+            ("shelves", "shelves"),
+            ({"type": "shelves", "code": "clusters", "words": 64, "shelf_weight": 1}, "shelves"),
+            ({"type": "shelves", "visit": 4, "memory": 8}, "shelves (visit 4)"),
+            (
+                {"type": "shelves", "shelf_weight": 0.5, "words": 32, "code": "random", "seed": 3},
+                "shelves (random, seed 3, words 32, shelf_weight 0.5)",
+            ),
+            ({"type": "shelves", "blend": True}, "shelves"),
+            ({"type": "shelves", "blend": False}, "shelves (no blend)"),
         ],
         ids=str,
     )
@@ -205,7 +224,9 @@ class TestLabel:
         names = [
             *("softmax", {"type": "softmax", "tied": True}, "binary", "hybrid-512", "hybrid-2048", "binary-ec"),
             {"type": "binary-ec", "loss": "trellis"},
-            *("hybrid-9-ec", "hybrid-10-ec", "hybrid-2048-ec"),
+            *("hybrid-9-ec", "hybrid-10-ec", {"type": "hybrid-2048-ec", "decoding": "paper"}),
+            *({"type": "hybrid-2048-ec", "generators": "complete", "memory": memory} for memory in (6, 8)),
+            *("shelves", {"type": "shelves", "visit": 4}),
         ]
         specs = [parse(name) for name in names]
         assert sorted(reversed(specs), key=lambda spec: spec.order) == specs
@@ -257,6 +278,15 @@ class TestCode:
         with pytest.raises(ValueError, match=f"code: expected one of {words} words, got .*={code.vocab_size}"):
             parse({"type": spec, "code": code}).build_code(21)
 
+    def test_shelves_need_numbers_without_gaps(self):
+        words = Vocabulary.from_counts({f"w{rank}": 500 // rank for rank in range(1, 48)})
+        for code in ("huffman", HuffmanCode(words.counts), HuffmanCode(words.counts).to_dict()):
+            with pytest.raises(ValueError, match="^code: a huffman code leaves numbers out.*; use another"):
+                parse({"type": "shelves", "code": code}).build_code(words)
+        assert parse({"type": "shelves", "code": "random"}).build_code(words) == RandomCode(50)
+        with pytest.raises(ValueError, match="^code: expected one of 50 words"):
+            parse({"type": "shelves", "code": RandomCode(49)}).build_code(words)
+
     def test_by_name_it_is_made_for_the_vocabulary(self):
         words = Vocabulary.from_counts({f"w{rank}": 500 // rank for rank in range(1, 48)})
         assert parse("binary").build_code(50) == FrequencyCode(50)
@@ -284,7 +314,7 @@ class TestCode:
         with pytest.raises(ValueError, match="^type: N = 60 does not fit a vocabulary of 50 words"):
             parse({"type": "hybrid-60", "code": "clusters"}).build_code(50)
 
-    @pytest.mark.parametrize(("name", "size"), [("binary-ec", 50), ("hybrid-9", 42)])
+    @pytest.mark.parametrize(("name", "size"), [("binary-ec", 50), ("hybrid-9", 42), ("shelves", 50)])
     def test_only_clusters_have_a_stand_in(self, name, size):
         stand_in = parse({"type": name, "code": "clusters"}).stand_in(50)
         assert (stand_in.vocab_size, stand_in.num_bits) == (size, 6)
@@ -301,7 +331,9 @@ class TestCode:
 class TestMistakes:
     @pytest.mark.parametrize("name", ["soft-max", "Softmax", "softmax-ec", "binary-16", "hybrid", "hybrid-x-ec", "", 3])
     def test_an_unknown_type(self, name):
-        with pytest.raises(ValueError, match=f"type: expected softmax, binary, .* or hybrid-N-ec, got {name!r}"):
+        with pytest.raises(
+            ValueError, match=f"type: expected softmax, binary, .* hybrid-N-ec or shelves, got {name!r}"
+        ):
             parse({"type": name})
 
     @pytest.mark.parametrize("spec", [None, 5, ["binary"], ("binary", {}), b"binary"], ids=str)
@@ -333,12 +365,54 @@ class TestMistakes:
             ({"label_smoothing": 1.0}, "^label_smoothing: Input should be less than 1, got 1.0"),
             ({"bits_weight": float("inf")}, "^bits_weight: Input should be a finite number, got inf"),
             ({"los": "squared", "mixtures": 0}, "mixtures: Input should be greater .*; los: not an option"),
+            ({"generators": "complet"}, "^generators: expected a list of generators, .* or complete, got 'complet'"),
+            ({"memory": 6}, "^memory: is of a complete trellis; add generators: complete, or leave it out"),
+            *(
+                ({"generators": "complete", **options}, message)
+                for options, message in (
+                    ({"memory": 2}, "^memory: Input should be greater than or equal to 3, got 2"),
+                    ({"memory": 11}, "^memory: Input should be less than or equal to 10, got 11"),
+                    ({"memory": "8"}, "^memory: Input should be a valid integer, got '8'"),
+                    ({"memory": True}, "^memory: Input should be a valid integer, got True"),
+                    ({"loss": "squared"}, "^loss: a complete trellis needs the loss 'trellis', got 'squared'; leave"),
+                    (
+                        {"decoding": "paper"},
+                        "^decoding: the paper's is not defined for a complete trellis; use 'exact'",
+                    ),
+                )
+            ),
         ],
         ids=str,
     )
     def test_an_option_is_named_with_what_was_expected(self, options, message):
         with pytest.raises(ValueError, match=message) as error:
             parse({"type": "hybrid-9-ec", **options})
+        assert "pydantic" not in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"words": 48}, "^words: expected a power of 2, such as 64, got 48"),
+            ({"words": 1}, "^words: Input should be greater than or equal to 2, got 1"),
+            ({"words": 8192}, "^words: Input should be less than or equal to 4096, got 8192"),
+            ({"visit": 0}, "^visit: Input should be greater than or equal to 1, got 0"),
+            ({"visit": "8"}, "^visit: Input should be a valid integer, got '8'"),
+            ({"memory": None}, "^memory: Input should be a valid integer, got None"),
+            ({"memory": 11}, "^memory: Input should be less than or equal to 10, got 11"),
+            ({"shelf_weight": -1}, "^shelf_weight: Input should be greater than or equal to 0, got -1"),
+            ({"shelf_weight": float("inf")}, "^shelf_weight: Input should be a finite number, got inf"),
+            (
+                {"label_smoothing": 0.1},
+                "^label_smoothing: the mean over all words would visit all shelves; set it to 0",
+            ),
+            ({"loss": "trellis"}, "^loss: not an option of shelves"),
+            ({"shelf_wieght": 1}, "^shelf_wieght: not an option of shelves; did you mean 'shelf_weight'"),
+        ],
+        ids=str,
+    )
+    def test_of_shelves_likewise(self, options, message):
+        with pytest.raises(ValueError, match=message) as error:
+            parse({"type": "shelves", **options})
         assert "pydantic" not in str(error.value)
 
 

@@ -91,18 +91,17 @@ class ShelfDistribution(Distribution):
 
     def log_prob_at(self, h: Array, logits: Array, visited: Array, shelf: Array, place: Array) -> tuple[Array, Array]:
         """log P of words by their places, and of their shelves. visited [T, K], shelf, place [T] -> [T], [T]"""
-        shelves = namespace(h).concatenate([visited, shelf[:, None]], -1)
+        library = namespace(h)
+        shelves = library.concatenate([visited, shelf[:, None]], -1)
         scores = self.word_scores(h, shelves)
         scores = scores if logits.dtype.itemsize < 8 else doubled(scores)
         log_shelves = self.log_prob_of_shelves(logits, shelves)
-        own, log_own_shelf = scores[:, -1], log_shelves[:, -1]
-        score = pick(own, place)
-        together = scores[:, :-1] + log_shelves[:, :-1, None] if self.blend else scores[:, :-1]
-        score_among_visited = score + log_own_shelf if self.blend else score
-        log_visited = log_sum_exp(log_shelves[:, :-1]) - log_sum_exp(together.reshape(len(h), -1))
-        is_visited = (visited == shelf[:, None]).any(-1)
-        outside = log_own_shelf + score - log_sum_exp(own)
-        return namespace(h).where(is_visited, log_visited + score_among_visited, outside), log_own_shelf
+        log_own_shelf = log_shelves[:, -1]
+        is_own = visited == shelf[:, None]
+        place_among_visited = (is_own * library.arange(self.visit, device=h.device)).sum(-1) * self.width + place
+        inside = pick(self.visited_log_probs(scores[:, :-1], log_shelves[:, :-1]), place_among_visited)
+        outside = log_own_shelf + pick(log_softmax(scores[:, -1]), place)
+        return library.where(is_own.any(-1), inside, outside), log_own_shelf
 
     def _best_shelves(self, logits: Array, count: int) -> Array:
         """logits [T, L] -> [T, count]"""

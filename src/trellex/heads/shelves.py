@@ -37,7 +37,7 @@ class ShelvesHead(ShelfDistribution, Head):
     def word_scores(self, h: Tensor, shelves: Tensor) -> Tensor:
         scores = _scores_by_shelf(self.words.project(h), shelves, self.words_on, self.words.vectors, self.num_shelves)
         words = self.words_on(shelves)
-        scores = bounded(at_least_single(scores)) + self.words.bias[words.clamp(min=0)]
+        scores = bounded(at_least_single(scores) + self.words.bias[words.clamp(min=0)])
         return scores.masked_fill(words < 0, -torch.inf)
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
@@ -64,7 +64,7 @@ def _scores_by_shelf(states: Tensor, shelves: Tensor, words_on: Any, vectors: Te
     """
     pairs = shelves.numel()
     together = min(MOST_TOGETHER, 1 << (pairs // num_shelves).bit_length())
-    num_blocks = -(-pairs // together) + min(pairs, num_shelves)
+    num_blocks = (pairs + min(pairs, num_shelves) * (together - 1)) // together
     shelf, order = shelves.flatten().sort(stable=True)
     place = torch.arange(pairs, device=shelf.device)
     is_first = torch.cat([place[:1] == 0, shelf[1:] != shelf[:-1]])

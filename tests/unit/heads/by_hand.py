@@ -28,6 +28,34 @@ MIXED = [
     for layer in ({}, {"hidden_layer": 7})
 ] + [{"type": kind, "mixtures": 3, "numbering": "paper"} for kind in ("hybrid-9", "hybrid-9-ec")]
 LOSSES = ["squared", "cross_entropy", "trellis"]
+COMPLETE = [
+    {"type": kind, "generators": "complete", "memory": memory}
+    for kind in ("binary-ec", "hybrid-9-ec")
+    for memory in (3, 4)
+]
+OTHER_COMPLETE = [
+    {"type": "binary-ec", "generators": "complete"},
+    {"type": "hybrid-9-ec", "generators": "complete", "memory": 3, "numbering": "paper"},
+    {"type": "binary-ec", "generators": "complete", "memory": 10, "hidden_layer": 7},
+]
+MIXED_COMPLETE = [{**spec, "mixtures": 3} for spec in COMPLETE[1:3]]
+OTHER_CODES_COMPLETE = [{**spec, "code": code} for spec in COMPLETE[::2] for code in ("random", "huffman")]
+
+
+def shelves(**options):
+    """Few words a shelf, so that there are several in a small vocabulary."""
+    return {"type": "shelves", "code": "frequency", "words": 4, "visit": 3, "memory": 3, **options}
+
+
+SHELVES = [
+    shelves(),
+    shelves(visit=1, code="random"),
+    shelves(words=2, visit=5, code="random", seed=3),
+    shelves(words=16, visit=2, shelf_weight=0.5),
+    shelves(words=8, visit=99, memory=8, shelf_weight=0.0),
+    shelves(words=4096),
+    shelves(blend=False),
+]
 
 
 def name_of(spec):
@@ -39,15 +67,15 @@ def with_options(spec, **options):
 
 
 def with_bits_options(spec, **options):
-    """The softmax, which predicts no bits, as it is."""
-    return spec if with_options(spec)["type"] == "softmax" else with_options(spec, **options)
+    """The softmax and shelves, which have no such options, as they are."""
+    return spec if with_options(spec)["type"] in ("softmax", "shelves") else with_options(spec, **options)
 
 
 def families(vocab):
     """A head of every family that fits the vocabulary, those without bits first."""
     frequent = min(9, vocab - 1)
     hybrids = [f"hybrid-{frequent}", f"hybrid-{frequent}-ec"] if frequent >= 2 else []
-    return ["softmax", TIED, "binary", "binary-ec", *hybrids]
+    return ["softmax", TIED, *SHELVES[:3], "binary", "binary-ec", *hybrids]
 
 
 class Counted:
@@ -87,32 +115,58 @@ def affine(layer, h):
     return h @ layer.weight.detach().double().numpy().T + layer.bias.detach().double().numpy()
 
 
-def tied_scores(head, h):
+def tied_scores(words, vectors, h):
     """u(h) · E[w] + b_w, word by word. [T, V]"""
-    weights = head.linear.project.weight, head.owned.weight, head.linear.bias
+    weights = words.project.weight, vectors, words.bias
     project, vectors, bias = (weight.detach().double().numpy() for weight in weights)
     return np.array(
         [[project @ row @ vector + of_word for vector, of_word in zip(vectors, bias, strict=True)] for row in h]
     )
 
 
-def code_word(number, num_bits, error_correcting):
-    """Algorithm 1, and Algorithm 2 as a product of polynomials modulo 2."""
+def code_word(number, num_bits, error_correcting, memory=None):
+    """Algorithm 1, and Algorithm 2 as a product of polynomials modulo 2.
+
+    Of a complete trellis: a place for every state, the earlier bits, oldest first; 1 if the next bit is.
+    """
     bits = [number // 2**place % 2 for place in range(num_bits)]
     if not error_correcting:
         return np.array(bits)
+    if memory is not None:
+        earlier = [bits[max(0, place - memory) : place] for place in range(num_bits)]
+        windows = [np.eye(2 ** len(some))[int("0" + "".join(map(str, some)), 2)] for some in earlier]
+        return np.concatenate([bit * window for bit, window in zip(bits, windows, strict=True)])
     generators = [1, 1, 1, 1, 0, 0, 1], [1, 0, 1, 1, 0, 1, 1]  # newest bit first
     return np.stack([np.convolve(bits, generator) % 2 for generator in generators], -1).ravel()
 
 
 @cache
-def code_words(num_bits, error_correcting):
+def code_words(num_bits, error_correcting, memory=None):
     """[2^B, L]"""
-    return np.array([code_word(number, num_bits, error_correcting) for number in range(2**num_bits)])
+    return np.array([code_word(number, num_bits, error_correcting, memory) for number in range(2**num_bits)])
+
+
+def shelf_log_probs(head, spec, h):
+    """log P of all words, and of the shelf of each, from the definition, a row after the other. [T, V] twice"""
+    vocab, numbers = head.vocab_size, head.code.numbers(np.arange(head.vocab_size))
+    num_bits = max(1, int(np.ceil(np.log2(vocab))) - int(np.log2(spec["words"])))
+    shelf_of, count = numbers % 2**num_bits, 2**num_bits
+    log_shelves = log_softmax(affine(head.shelves, h) @ code_words(num_bits, True, spec["memory"]).T)  # [T, S]
+    scores, found = tied_scores(head.words, head.owned.weight, h), np.full((len(h), vocab), np.nan)
+    for row in range(len(h)):
+        best = np.argsort(-log_shelves[row], kind="stable")[: spec["visit"]]
+        for shelf in set(range(count)) - set(best):
+            found[row, shelf_of == shelf] = log_shelves[row, shelf] + log_softmax(scores[row, shelf_of == shelf])
+        is_visited = np.isin(shelf_of, best)
+        visited = scores[row, is_visited]
+        if spec.get("blend", True):
+            visited = visited + log_shelves[row, shelf_of[is_visited]]
+        found[row, is_visited] = logsumexp(log_shelves[row, best]) + log_softmax(visited)
+    return found, log_shelves[:, shelf_of]
 
 
 class ByHand:
-    """One head with the frequency code and hidden states h [T, H].
+    """One head with the frequency code, shelves with any, and hidden states h [T, H].
 
     Of V words those from `first_rare` on are spelt by bits: all of a binary head's, none of a softmax's.
     """
@@ -121,9 +175,14 @@ class ByHand:
         spec = with_options(spec)
         family, *rest = spec["type"].split("-")
         self.vocab_size, self.spec, h = head.vocab_size, spec, h.detach().double().numpy()
-        if family == "softmax":
-            self.first_rare = self.vocab_size
-            self.log_v = log_softmax(tied_scores(head, h) if spec.get("tied") else affine(head.linear, h))  # [T, V]
+        if family in ("softmax", "shelves"):
+            self.first_rare, self.log_shelves = self.vocab_size, 0
+            if family == "shelves":
+                self.log_v, self.log_shelves = shelf_log_probs(head, spec, h)
+                return
+            is_tied = spec.get("tied")
+            scores = tied_scores(head.linear, head.owned.weight, h) if is_tied else affine(head.linear, h)
+            self.log_v = log_softmax(scores)  # [T, V]
             return
         if family == "hybrid":
             self.first_rare = int(rest[0]) - 1
@@ -131,12 +190,13 @@ class ByHand:
         else:
             self.first_rare = 0
             self.log_v = np.zeros((len(h), 1))
-        mixtures = spec.get("mixtures", 1)
-        as_paper = spec.get("loss") != "trellis" and mixtures == 1
+        mixtures, is_complete = spec.get("mixtures", 1), spec.get("generators") == "complete"
+        as_paper = spec.get("loss") != "trellis" and mixtures == 1 and not is_complete
         numbering = spec.get("numbering", "paper" if as_paper else "rare")
         self.offset = self.first_rare if numbering == "rare" else 0
         num_bits = int(np.ceil(np.log2(self.vocab_size - self.offset)))
-        self.arrays = code_words(num_bits, rest[-1:] == ["ec"])  # [2^B, L]
+        memory = spec.get("memory", 8) if is_complete else None
+        self.arrays = code_words(num_bits, rest[-1:] == ["ec"], memory)  # [2^B, L]
         self.words = self.arrays[np.arange(self.first_rare, self.vocab_size) - self.offset]  # [rare words, L]
         if spec.get("hidden_layer"):
             h = np.maximum(affine(head.bits.hidden, h), 0)
@@ -168,9 +228,10 @@ class ByHand:
     def _losses_of_single_words(self):
         softmax_loss = -self.spec.get("softmax_weight", 1) * self.log_v
         if self.first_rare == self.vocab_size:
-            return softmax_loss
+            return softmax_loss - self.spec.get("shelf_weight", 1) * self.log_shelves
         log_q, log_not_q = -np.logaddexp(0, -self.logits), -np.logaddexp(0, self.logits)  # [T, K, L]
-        default = "squared" if self.logits.shape[1] == 1 else "trellis"
+        is_single = self.logits.shape[1] == 1 and self.spec.get("generators") != "complete"
+        default = "squared" if is_single else "trellis"
         loss = self.spec.get("loss", default)
         if loss == "squared":
             bits_loss = ((np.exp(log_q) - self.words) ** 2).sum(-1)

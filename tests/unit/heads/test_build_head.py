@@ -10,11 +10,15 @@ from trellex.heads.binary import BinaryHead
 from trellex.heads.hybrid import HybridHead
 from trellex.heads.softmax import SoftmaxHead
 from trellex.text import Vocabulary
-from trellex.trellis import ConvolutionalCode, IdentityCode
+from trellex.trellis import CompleteCode, ConvolutionalCode, IdentityCode
+
+COMPLETE = {"type": "hybrid-9-ec", "generators": "complete", "memory": 3}
+SHELVES = {"type": "shelves", "code": "random", "words": 4}
 
 
 def build(spec, vocab=50, hidden_size=4):
-    return build_head(spec, hidden_size=hidden_size, vocab=vocab)
+    embedding = torch.nn.Embedding(50, 6) if spec is SHELVES else None
+    return build_head(spec, hidden_size=hidden_size, vocab=vocab, embedding=embedding)
 
 
 @pytest.fixture
@@ -74,6 +78,39 @@ class TestOptions:
         head = build({"type": "binary-ec", "generators": ["101", "111", "011"]})
         assert head.bits.ecc.generators == ("101", "111", "011")
         assert head.cost().outputs == 3 * (6 + 2)
+
+    @pytest.mark.parametrize("memory", [3, 5, None, 10])
+    def test_complete_trellises(self, memory):
+        for name in ("binary-ec", "hybrid-9-ec"):
+            bits = build({"type": name, "generators": "complete", "memory": memory}).bits
+            assert isinstance(bits.ecc, CompleteCode)
+            assert (bits.ecc.memory, bits.loss_name, bits.decoding) == (memory or 8, "trellis", "exact")
+
+    @pytest.mark.parametrize(
+        ("vocab", "options", "shelves", "width", "visit"),
+        [
+            (50, {"words": 4}, 16, 4, 8),
+            (50, {"words": 4, "visit": 99}, 16, 4, 16),
+            (64, {"words": 2, "visit": 1}, 32, 2, 1),
+            (65, {"words": 2}, 64, 2, 8),
+            (50, {}, 2, 25, 2),
+            (65_536, {}, 1024, 64, 8),
+            (2, {}, 2, 1, 2),
+        ],
+    )
+    def test_shelves_are_as_many_as_the_words_need(self, vocab, options, shelves, width, visit):
+        embedding = torch.nn.Embedding(vocab, 3)
+        spec = {"type": "shelves", "code": "frequency", **options}
+        head = build_head(spec, hidden_size=4, vocab=vocab, embedding=embedding)
+        assert (head.num_shelves, head.width, head.visit, head.ecc.memory) == (shelves, width, visit, 8)
+        assert np.array_equal(np.sort(head.words_on(np.arange(shelves)), None)[-vocab:], np.arange(vocab))
+
+    def test_shelves_are_of_words_with_near_vectors(self):
+        embedding = torch.nn.Embedding(50, 3)
+        head = build_head("shelves", hidden_size=4, vocab=50, embedding=embedding)
+        assert head.code == cluster_code(embedding.weight)
+        with pytest.raises(ValueError, match="^embedding: shelves is built on word vectors; pass those of the decoder"):
+            build("shelves")
 
     def test_loss_decoding_and_weights(self):
         spec = {"type": "hybrid-9", "loss": "trellis", "decoding": "paper", "softmax_weight": 0.5, "bits_weight": 2}
@@ -173,6 +210,7 @@ class TestKept:
             head = build(spec)
             assert head.code is head.bits.code
         assert build({"type": "hybrid-9", "code": "random"}).code == RandomCode(42)
+        assert (build(SHELVES).code, build(SHELVES).bits) == (RandomCode(50), None)
 
     def test_a_code_that_was_saved(self, tmp_path):
         RandomCode(50, 7).save(tmp_path / "code.json")
@@ -310,7 +348,11 @@ class TestErrors:
 
 
 class TestShapes:
-    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec", {"type": "binary-ec", "mixtures": 2}])
+    @pytest.mark.parametrize(
+        "spec",
+        ["softmax", "binary-ec", "hybrid-9-ec", {"type": "binary-ec", "mixtures": 2}, COMPLETE, SHELVES],
+        ids=str,
+    )
     def test_leading_dimensions_are_kept(self, spec):
         head, h, words = build(spec), torch.randn(2, 3, 4), torch.randint(0, 50, (2, 3))
         assert head(h, words).shape == head.loss(h, words).shape == head.log_prob(h, words).shape == (2, 3)
@@ -320,7 +362,7 @@ class TestShapes:
         assert torch.equal(head.log_prob(h, words).reshape(6), flat)
         assert head.topk(h[0, 0], 5)[0].shape == (5,)
 
-    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec"])
+    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec", COMPLETE, SHELVES], ids=str)
     def test_words_that_do_not_fit_the_hidden_states_are_refused(self, spec):
         head, h = build(spec), torch.randn(2, 3, 4)
         with pytest.raises(ValueError, match=r"target: expected shape \(2, 3\), as h has, got \(3, 2\)"):
@@ -328,13 +370,13 @@ class TestShapes:
         with pytest.raises(ValueError, match=r"h: the last dimension must be 4, got shape \(2, 3, 5\)"):
             head.log_prob(torch.randn(2, 3, 5), torch.zeros(2, 3, dtype=torch.long))
 
-    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec"])
+    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec", COMPLETE, SHELVES], ids=str)
     @pytest.mark.parametrize("word", [-100, -1, 50])
     def test_words_that_do_not_exist_have_no_probability(self, spec, word):
         with pytest.raises(ValueError, match=f"words: ids go from 0 to 49, got {word}"):
             build(spec).log_prob(torch.randn(1, 4), torch.tensor([word]))
 
-    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec"])
+    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec", COMPLETE, SHELVES], ids=str)
     def test_odd_arguments_are_refused_alike(self, spec):
         head, h = build(spec), torch.randn(2, 4)
         with pytest.raises(ValueError, match="k: expected"):
@@ -346,7 +388,7 @@ class TestShapes:
             head.loss(h, torch.zeros(2))
         assert head.loss(h, torch.zeros(2, dtype=torch.int32)).shape == (2,)
 
-    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec"])
+    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec", COMPLETE, SHELVES], ids=str)
     def test_hidden_states_that_are_no_real_tensor_are_refused_everywhere(self, spec):
         head, words = build(spec), torch.zeros(2, dtype=torch.long)
         for h, message in (
@@ -362,7 +404,7 @@ class TestShapes:
                 with pytest.raises(ValueError, match=message):
                     read(h)
 
-    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec"])
+    @pytest.mark.parametrize("spec", ["softmax", "binary-ec", "hybrid-9-ec", COMPLETE, SHELVES], ids=str)
     def test_words_that_are_no_tensor_beside_them_are_refused(self, spec):
         head, h = build(spec), torch.zeros(2, 4)
         with pytest.raises(ValueError, match=r"target: expected a torch tensor, got numpy.ndarray; use torch.from_n"):

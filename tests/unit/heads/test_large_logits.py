@@ -20,6 +20,11 @@ SPECS = [
     "hybrid-16-ec",
     {"type": "hybrid-16-ec", "loss": "trellis", "label_smoothing": 0.1},
     {"type": "hybrid-16-ec", "mixtures": 2, "hidden_layer": 4},
+    {"type": "binary-ec", "generators": "complete", "memory": 4},
+    {"type": "hybrid-16-ec", "generators": "complete", "memory": 3, "label_smoothing": 0.1},
+    {"type": "shelves", "code": "random", "words": 4, "visit": 3, "memory": 3},
+    {"type": "shelves", "code": "random", "words": 8, "visit": 1, "memory": 3, "shelf_weight": 0.5},
+    {"type": "shelves", "code": "random", "words": 2, "visit": 99, "memory": 3},
 ]
 LIMITS = {torch.float64: 1.7e308, torch.float32: 3.3e38, torch.bfloat16: 3.3e38, torch.float16: 6.5e4}
 

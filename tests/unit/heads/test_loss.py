@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 import torch
 from by_hand import (
+    COMPLETE,
     LAYERED,
     LOSSES,
     MIXED,
+    MIXED_COMPLETE,
     NUMBERED,
     OTHER_CODES,
+    OTHER_CODES_COMPLETE,
+    OTHER_COMPLETE,
     PLAIN,
+    SHELVES,
     SINGLE,
     ByHand,
     all_log_probs,
@@ -98,8 +103,49 @@ class TestLoss:
         assert torch.autograd.gradcheck(lambda h: head.loss(h, target), (hidden_states(3).requires_grad_(),))
 
 
+class TestNormalised:
+    """The losses of complete trellises and of shelves, which have no other."""
+
+    @pytest.mark.parametrize("spec", COMPLETE + OTHER_COMPLETE + SHELVES, ids=name_of)
+    @pytest.mark.parametrize("vocab", [50, 64])
+    def test_is_that_by_hand(self, spec, vocab):
+        head, h = random_head(spec, vocab), hidden_states(5)
+        expected = ByHand(head, spec, h).losses()
+        np.testing.assert_allclose(loss_of_every_word(head, h), expected, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(loss_of_every_word(head.float(), h.float()), expected, rtol=1e-4, atol=1e-4)
+
+    @pytest.mark.parametrize("spec", COMPLETE + SHELVES, ids=name_of)
+    @pytest.mark.parametrize("ignored", [-100, 11])
+    def test_ignored_targets_and_reductions(self, spec, ignored):
+        TestLoss().test_ignored_targets_and_reductions(spec, ignored, 0.0)
+
+    @pytest.mark.parametrize("spec", COMPLETE + OTHER_COMPLETE + SHELVES, ids=name_of)
+    def test_gradients_by_finite_differences(self, spec):
+        """Of the hidden states and of all weights, shared word vectors among them."""
+        head, target = random_head(spec, 21, scale=0.5), torch.tensor([2, 8, 20])
+        names, weights = zip(*head.named_parameters(), strict=True)
+
+        def loss(h, *weights):
+            return torch.func.functional_call(head, dict(zip(names, weights, strict=True)), (h, target))
+
+        copies = [weight.detach().clone().requires_grad_() for weight in weights]
+        assert torch.autograd.gradcheck(loss, (hidden_states(3).requires_grad_(), *copies), fast_mode=True)
+
+    @pytest.mark.parametrize("size", [1, 1000])
+    @pytest.mark.parametrize("spec", COMPLETE + SHELVES, ids=name_of)
+    def test_gradients_reach_all_and_are_finite(self, spec, size):
+        TestMixture().test_gradients_reach_all_and_are_finite(spec, size)
+
+    @pytest.mark.parametrize("spec", COMPLETE + OTHER_CODES_COMPLETE, ids=name_of)
+    def test_smoothing_is_a_share_of_the_mean_over_all_words(self, spec):
+        h = hidden_states(5)
+        losses = loss_of_every_word(random_head(spec, 50), h)
+        smoothed = loss_of_every_word(random_head(with_options(spec, label_smoothing=0.1), 50), h)
+        np.testing.assert_allclose(smoothed, 0.9 * losses + 0.1 * losses.mean(-1, keepdims=True), rtol=1e-10)
+
+
 class TestMixture:
-    @pytest.mark.parametrize("spec", MIXED, ids=name_of)
+    @pytest.mark.parametrize("spec", MIXED + MIXED_COMPLETE, ids=name_of)
     def test_is_the_negative_log_probability(self, spec):
         head, h = random_head(spec, 50), hidden_states(5)
         losses = loss_of_every_word(head, h)

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 import torch
 from by_hand import (
+    COMPLETE,
     LAYERED,
     MIXED,
+    MIXED_COMPLETE,
     OTHER_CODES,
+    OTHER_CODES_COMPLETE,
+    OTHER_COMPLETE,
+    SHELVES,
     SINGLE,
     ByHand,
     H,
@@ -33,7 +38,9 @@ def trained_head(spec, vocab, h):
 
 
 class TestLogProb:
-    @pytest.mark.parametrize("spec", SINGLE + LAYERED + MIXED, ids=name_of)
+    @pytest.mark.parametrize(
+        "spec", SINGLE + LAYERED + MIXED + COMPLETE + OTHER_COMPLETE + MIXED_COMPLETE + SHELVES, ids=name_of
+    )
     @pytest.mark.parametrize("vocab", [50, 64])
     def test_is_that_by_hand(self, spec, vocab):
         head, h = random_head(spec, vocab), hidden_states(5)
@@ -41,14 +48,14 @@ class TestLogProb:
         np.testing.assert_allclose(log_probs, ByHand(head, spec, h).log_probs(), rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, rtol=1e-10)
 
-    @pytest.mark.parametrize("spec", OTHER_CODES, ids=name_of)
+    @pytest.mark.parametrize("spec", OTHER_CODES + OTHER_CODES_COMPLETE, ids=name_of)
     @pytest.mark.parametrize("mixtures", [1, 3])
     @pytest.mark.parametrize("vocab", [50, 64])
     def test_sums_to_1_for_any_code(self, spec, mixtures, vocab):
         log_probs = all_log_probs(random_head(with_options(spec, mixtures=mixtures), vocab), hidden_states(5))
         np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, rtol=1e-10)
 
-    @pytest.mark.parametrize("spec", SINGLE + MIXED, ids=name_of)
+    @pytest.mark.parametrize("spec", SINGLE + MIXED + COMPLETE + SHELVES, ids=name_of)
     def test_half_precision_is_in_the_weights_alone(self, spec):
         head, h = random_head(spec, 50, dtype=torch.float16), hidden_states(3).half()
         log_probs = all_log_probs(head, h)

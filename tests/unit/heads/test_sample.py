@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from by_hand import TIED, ByHand, hidden_states, name_of, random_head
+from by_hand import SHELVES, TIED, ByHand, hidden_states, name_of, random_head
 from scipy.stats import chisquare
 
 HYBRIDS = ["hybrid-6", "hybrid-6-ec", {"type": "hybrid-6-ec", "numbering": "rare"}]
@@ -13,7 +13,8 @@ MIXED = [{"type": kind, "mixtures": 3} for kind in ("binary", "binary-ec", "hybr
     {"type": "hybrid-6-ec", "mixtures": 2, "hidden_layer": 7},
     {"type": "hybrid-6-ec", "mixtures": 2, "numbering": "paper"},
 ]
-ALL = SINGLE + LAYERED + MIXED
+COMPLETE = [{"type": kind, "generators": "complete", "memory": 3} for kind in ("binary-ec", "hybrid-6-ec")]
+ALL = SINGLE + LAYERED + MIXED + COMPLETE + SHELVES
 
 
 def p_value(words, probs):
@@ -28,7 +29,7 @@ def p_value(words, probs):
 
 
 class TestDistribution:
-    @pytest.mark.parametrize("temperature", [1.0, 0.5, 2.0])
+    @pytest.mark.parametrize("temperature", [1.0, 0.3, 0.5, 2.0])
     @pytest.mark.parametrize("spec", ALL, ids=name_of)
     def test_follows_the_tempered_probabilities(self, spec, temperature):
         draws = 20_000

@@ -4,11 +4,17 @@ import re
 
 import pytest
 import torch
+from torch import nn
 
 from trellex.heads import build_head
 
 HEADS = ["softmax", "binary", "binary-ec", {"type": "binary-ec", "mixtures": 2}, "hybrid-16", "hybrid-16-ec"]
 HEADS += [{"type": name, "loss": "trellis", "label_smoothing": 0.1} for name in ("binary-ec", "hybrid-16-ec")]
+HEADS += [{"type": "hybrid-16-ec", "generators": "complete"}, {"type": "shelves", "code": "random", "words": 4}]
+
+
+def build(spec):
+    return build_head(spec, hidden_size=8, vocab=50, embedding=nn.Embedding(50, 6))
 
 
 @pytest.mark.parametrize("spec", HEADS, ids=str)
@@ -29,7 +35,7 @@ HEADS += [{"type": name, "loss": "trellis", "label_smoothing": 0.1} for name in 
 )
 @pytest.mark.parametrize(("method", "name"), [("loss", "target"), ("log_prob", "words")])
 def test_what_cannot_be(spec, ids, problem, method, name):
-    head = build_head(spec, hidden_size=8, vocab=50)
+    head = build(spec)
     with pytest.raises(ValueError, match=f"^{name}: {re.escape(problem)}"):
         getattr(head, method)(torch.zeros(4, 8), ids)
 
@@ -37,6 +43,6 @@ def test_what_cannot_be(spec, ids, problem, method, name):
 @pytest.mark.parametrize("spec", HEADS, ids=str)
 def test_what_is_ignored_may_be_any_id(spec):
     options = {"type": spec} if isinstance(spec, str) else spec
-    head = build_head({**options, "ignore_index": 50}, hidden_size=8, vocab=50)
+    head = build({**options, "ignore_index": 50})
     loss = head.loss(torch.zeros(3, 8), torch.tensor([50, 49, 0]))
     assert ((loss == 0) == torch.tensor([True, False, False])).all()

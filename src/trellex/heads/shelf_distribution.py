@@ -83,7 +83,7 @@ class ShelfDistribution(Distribution):
         """log P of the words of visited shelves. scores [T, K, W], log P(s) [T, K] -> [T, K · W]"""
         if self.blend:
             scores = scores + log_shelves[:, :, None]
-        return log_sum_exp(log_shelves)[:, None] + log_softmax(scores.reshape(len(scores), -1))
+        return log_sum_exp(log_shelves)[:, None] + log_softmax(_flat(scores))
 
     def _log_prob(self, h: Array, words: Array) -> Array:
         logits = doubled(self.shelf_logits(h))
@@ -137,8 +137,8 @@ class ShelfDistribution(Distribution):
         scores = scores.to(log_shelves.device) if is_tensor(scores) else scores
         within = log_shelves[:, self.visit :, None] + log_softmax(scores[:, self.visit :])
         visited = self.visited_log_probs(scores[:, : self.visit], log_shelves[:, : self.visit])
-        library, words = namespace(scores), self.words_on(shelves).reshape(len(h), -1)
-        log_probs = library.concatenate([visited, within.reshape(len(h), -1)], -1)
+        library, words = namespace(scores), _flat(self.words_on(shelves))
+        log_probs = library.concatenate([visited, _flat(within)], -1)
         return words, library.where(words >= 0, log_probs, -float("inf"))
 
     def _sample(self, h: Array, temperature: float, generator: Any) -> Array:
@@ -173,6 +173,11 @@ class ShelfDistribution(Distribution):
         words, log_probs = self._log_probs_on(h[rows], every, self.log_prob_of_shelves(logits[rows], every))
         drawn[rows] = pick(words, draw(log_probs / temperature, random))
         return drawn
+
+
+def _flat(values: Array) -> Array:
+    """[T, K, W] -> [T, K · W], of no rows too"""
+    return values.reshape(len(values), values.shape[1] * values.shape[2])
 
 
 def _uniforms(like: Array, generator: Any) -> Array:

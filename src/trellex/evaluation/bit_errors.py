@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.search import in_batches, score
+from trellex.trellis import CompleteCode
 
 if TYPE_CHECKING:  # a report reads such errors without torch
     from torch import Tensor
@@ -36,7 +37,7 @@ class BitErrors:
 
 
 def bit_errors(model: TranslationModel, pairs: ParallelIds, batch_tokens: int = 4096) -> BitErrors | None:
-    """The errors of the output layer's bits on a split; None if it has no bits.
+    """The errors of the output layer's bits on a split; None if it has no bits that could be wrong one by one.
 
     Bits are asked for every word that they may spell, EOS included: those of a hybrid head for the rare words alone,
     whatever its softmax says. Pairs with an empty source are left out.
@@ -48,7 +49,7 @@ def bit_errors(model: TranslationModel, pairs: ParallelIds, batch_tokens: int = 
     import torch
 
     layer = model.head.bits
-    if layer is None:
+    if layer is None or isinstance(layer.ecc, CompleteCode):
         return None
     predictions, wrong = 0, np.zeros(3, np.int64)
 

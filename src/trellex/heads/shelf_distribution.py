@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trellex.arrays import (
     Array,
@@ -24,6 +25,7 @@ from trellex.heads.distribution import Distribution
 from trellex.heads.spec import ShelvesSpec
 from trellex.trellis import CompleteCode
 
+MOST_WORDS = 1 << 14  # to look at together, unless those of visited shelves are more
 PATIENCE = 16  # rounds of drawing a word that may be refused, after which all words are looked at
 
 
@@ -109,36 +111,41 @@ class ShelfDistribution(Distribution):
 
     def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
         """Best first: a shelf's probability is at least that of any word on it, so few shelves are looked at."""
-        count = min(max(self.visit, -(-k // self.width)), self.num_shelves)
         logits = doubled(fetch_few(self.shelf_logits(h))[0])
-        words, log_probs, rows = self._topk_on(h, logits, k, count)
+        join = namespace(logits).concatenate
+        end = min(max(self.visit, -(-k // self.width)), self.num_shelves)
+        words, log_probs, next_shelf = self._topk_on(h, logits, k, 0, end)
+        rows = _places_of(log_probs[:, -1] < next_shelf)
         while len(rows):
-            count = min(2 * count, self.num_shelves)
-            found, found_log_probs, still_open = self._topk_on(h[rows], logits[rows], k, count)
-            words[rows], log_probs[rows] = found, found_log_probs
-            rows = rows[still_open]
+            begin, end = end, min(2 * end, self.num_shelves)
+            more_words, more, next_shelf = self._topk_on(h[rows], logits[rows], k, begin, end)
+            words_so_far, so_far = join([words[rows], more_words], -1), join([log_probs[rows], more], -1)
+            words[rows], log_probs[rows] = best_of(so_far, k, words_so_far)
+            rows = rows[_places_of(log_probs[rows][:, -1] < next_shelf)]
         return words, log_probs
 
-    def _topk_on(self, h: Array, logits: Array, k: int, count: int) -> tuple[Array, Array, Array]:
-        """The k best words of the best shelves, and the rows in which others may be better. -> [T, k] twice, [rows]"""
-        shelves = self._best_shelves(logits, min(count + 1, self.num_shelves))
+    def _topk_on(self, h: Array, logits: Array, k: int, begin: int, end: int) -> tuple[Array, Array, Array]:
+        """The k best words of the shelves that are begin-th to end-th, and log P of the next. -> [T, k] twice, [T]"""
+        library, together, found = namespace(logits), max(self.visit, MOST_WORDS // self.width), []
+        shelves = self._best_shelves(logits, min(end + 1, self.num_shelves))[:, begin:]
         log_shelves = self.log_prob_of_shelves(logits, shelves)
-        words, log_probs = self._log_probs_on(h, shelves[:, :count], log_shelves[:, :count])
-        words, log_probs = best_of(log_probs, k, words)
-        if count == self.num_shelves:
-            return words, log_probs, np.empty(0, np.int64)
-        is_open = log_probs[:, -1] < log_shelves[:, count]
-        is_open = is_open.cpu().numpy() if is_tensor(is_open) else is_open
-        return words, log_probs, np.flatnonzero(is_open)
+        for first in range(0, end - begin, together):
+            some, visited = slice(first, min(first + together, end - begin)), 0 if begin + first else self.visit
+            words, log_probs = self._log_probs_on(h, shelves[:, some], log_shelves[:, some], visited)
+            found.append(best_of(log_probs, min(k, log_probs.shape[1]), words))
+        words, log_probs = (library.concatenate(parts, -1) for parts in zip(*found, strict=True))
+        none = library.full_like(log_shelves[:, 0], -float("inf"))
+        return *best_of(log_probs, k, words), none if end == self.num_shelves else log_shelves[:, end - begin]
 
-    def _log_probs_on(self, h: Array, shelves: Array, log_shelves: Array) -> tuple[Array, Array]:
-        """log P of the words of the best shelves. h [T, H], shelves, log P(s) [T, C], C ≥ K -> [T, C · W] twice"""
+    def _log_probs_on(self, h: Array, shelves: Array, log_shelves: Array, visited: int) -> tuple[Array, Array]:
+        """The words of shelves, the first of them visited, and log P. shelves, log P(s) [T, C] -> [T, C · W] twice"""
         scores = doubled(self.word_scores(h, shelves.to(h.device) if is_tensor(h) else shelves))
         scores = scores.to(log_shelves.device) if is_tensor(scores) else scores
-        within = log_shelves[:, self.visit :, None] + log_softmax(scores[:, self.visit :])
-        visited = self.visited_log_probs(scores[:, : self.visit], log_shelves[:, : self.visit])
         library, words = namespace(scores), _flat(self.words_on(shelves))
-        log_probs = library.concatenate([visited, _flat(within)], -1)
+        log_probs = _flat(log_shelves[:, visited:, None] + log_softmax(scores[:, visited:]))
+        if visited:
+            together = self.visited_log_probs(scores[:, :visited], log_shelves[:, :visited])
+            log_probs = library.concatenate([together, log_probs], -1)
         return words, library.where(words >= 0, log_probs, -float("inf"))
 
     def _sample(self, h: Array, temperature: float, generator: Any) -> Array:
@@ -150,7 +157,7 @@ class ShelfDistribution(Distribution):
         logits = doubled(self.shelf_logits(h))
         visited = self._best_shelves(logits, self.visit)
         log_shelves = self.log_prob_of_shelves(logits, visited)
-        words, log_probs = self._log_probs_on(h, visited, log_shelves)
+        words, log_probs = self._log_probs_on(h, visited, log_shelves, self.visit)
         cold = log_probs / temperature
         log_weight = log_sum_exp(cold) - log_sum_exp(log_shelves / temperature)  # of visited shelves, to their share
         library, random = namespace(h), np.random.default_rng(generator) if not is_tensor(h) else generator
@@ -170,7 +177,8 @@ class ShelfDistribution(Distribution):
                 return drawn
             drawn[rows] = pick(words[rows], draw(cold[rows], random))
         every = self._best_shelves(logits[rows], self.num_shelves)
-        words, log_probs = self._log_probs_on(h[rows], every, self.log_prob_of_shelves(logits[rows], every))
+        log_shelves = self.log_prob_of_shelves(logits[rows], every)
+        words, log_probs = self._log_probs_on(h[rows], every, log_shelves, self.visit)
         drawn[rows] = pick(words, draw(log_probs / temperature, random))
         return drawn
 
@@ -178,6 +186,11 @@ class ShelfDistribution(Distribution):
 def _flat(values: Array) -> Array:
     """[T, K, W] -> [T, K · W], of no rows too"""
     return values.reshape(len(values), values.shape[1] * values.shape[2])
+
+
+def _places_of(chosen: Array) -> NDArray[np.int64]:
+    """Where it is true, in main memory. [T] -> [rows]"""
+    return np.flatnonzero(chosen.cpu().numpy() if is_tensor(chosen) else chosen)
 
 
 def _uniforms(like: Array, generator: Any) -> Array:

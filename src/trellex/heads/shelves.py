@@ -77,6 +77,8 @@ def _scores_by_shelf(states: Tensor, shelves: Tensor, words_on: Any, vectors: Te
     )
     shelf_of_block = shelf.new_zeros(num_blocks).index_copy(0, block, shelf)
     words = words_on(shelf_of_block).clamp(min=0)  # [blocks, W]
-    products = rows.view(num_blocks, together, -1) @ nn.functional.embedding(words, vectors).transpose(1, 2)
+    products = rows.view(num_blocks, together, states.shape[1]) @ nn.functional.embedding(words, vectors).transpose(
+        1, 2
+    )
     found = products.new_empty(pairs, words.shape[1]).index_copy(0, order, products.flatten(0, 1)[slot])
-    return found.view(*shelves.shape, -1)
+    return found.view(*shelves.shape, words.shape[1])

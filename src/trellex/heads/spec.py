@@ -372,14 +372,6 @@ class ShelvesSpec(CodedSpec):
         defaults = [name for name, field in type(self).model_fields.items() if getattr(self, name) == field.default]
         return super()._peculiarities(*defaults, *as_usual)
 
-    def build_code(self, vocab: Any, vectors: Any = None) -> Code:
-        code = super().build_code(vocab, vectors)
-        if code.automaton is not None:
-            raise ValueError(
-                f"code: a {code.kind} code leaves numbers out, so shelves would be of all sizes; use another"
-            )
-        return code
-
     @model_validator(mode="after")
     def _words_fit(self) -> Self:
         if self.words & (self.words - 1):
@@ -387,6 +379,15 @@ class ShelvesSpec(CodedSpec):
         if self.label_smoothing:
             raise ValueError("label_smoothing: the mean over all words would visit all shelves; set it to 0")
         return self
+
+    def build_code(self, vocab: Any, vectors: Any = None) -> Code:
+        return self.check_code(super().build_code(vocab, vectors), size_of(vocab))
+
+    def check_code(self, code: Code, vocab_size: int) -> Code:
+        """Its numbers have no gaps, so that shelves are full."""
+        if code.automaton is not None:
+            raise ValueError(f"code: shelves need numbers without gaps, got {code}; use clusters, frequency or random")
+        return super().check_code(code, vocab_size)
 
     def shelf_bits(self, num_bits: int) -> int:
         """How many of the B bits of a code find the shelf; there are at least two."""

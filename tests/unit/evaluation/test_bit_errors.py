@@ -111,8 +111,18 @@ class TestPredictions:
         rare = sum(int((target >= 8).sum()) for target in pairs.targets)
         assert bit_errors(model_of("hybrid-9-ec"), pairs).predictions == rare
 
-    def test_a_softmax_spells_nothing(self, model_of, pairs):
-        assert bit_errors(model_of("softmax"), pairs) is None
+    @pytest.mark.parametrize(
+        "head",
+        [
+            "softmax",
+            {"type": "binary-ec", "generators": "complete"},
+            {"type": "hybrid-9-ec", "generators": "complete", "memory": 3, "mixtures": 2},
+            {"type": "shelves", "code": "frequency", "words": 4},
+        ],
+        ids=str,
+    )
+    def test_what_has_no_bits_of_its_own_spells_nothing(self, model_of, pairs, head):
+        assert bit_errors(model_of(head), pairs) is None
 
     def test_no_rare_words_no_errors(self, model_of, pairs):
         frequent = Pairs(pairs.sources, [np.full(3, UNK)] * len(pairs))

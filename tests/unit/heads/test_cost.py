@@ -84,6 +84,44 @@ class TestCost:
         assert head.cost() == Cost(outputs=65536, bits=0, parameters=parameters, multiply_adds=multiply_adds)
         assert sum(parameter.numel() for parameter in head.parameters()) == parameters
 
+    @pytest.mark.parametrize(
+        ("spec", "outputs", "frequent"),
+        [
+            ({"type": "binary-ec", "memory": 8}, 256 * 8 + 255, 0),
+            ({"type": "binary-ec", "memory": 3}, 8 * 13 + 7, 0),
+            ({"type": "hybrid-2048-ec", "memory": 6}, 64 * 10 + 63, 2048),
+            ({"type": "hybrid-2048-ec", "memory": 6, "numbering": "paper"}, 64 * 10 + 63, 2048),
+        ],
+        ids=str,
+    )
+    def test_of_complete_trellises(self, spec, outputs, frequent):
+        cost, size = cost_and_size({"generators": "complete", **spec}, 65536)
+        every = outputs + frequent
+        assert cost == Cost(outputs=every, bits=outputs, parameters=every * 513, multiply_adds=every * 512)
+        assert cost.parameters == size
+
+    @pytest.mark.parametrize(
+        ("options", "logits", "scored"),
+        [
+            ({}, 256 * 2 + 255, 8 * 64),
+            ({"visit": 1, "memory": 6}, 64 * 4 + 63, 64),
+            ({"words": 256, "visit": 999}, 255, 65536),
+        ],
+        ids=str,
+    )
+    def test_of_shelves_only_words_of_visited_ones_are_scored(self, options, logits, scored):
+        vocab, size = 65536, 300
+        spec = {"type": "shelves", "code": "frequency", **options}
+        with torch.device("meta"):
+            head = build_head(spec, hidden_size=512, vocab=vocab, embedding=nn.Embedding(vocab, size))
+        assert head.cost() == Cost(
+            outputs=logits + scored,
+            bits=logits,
+            parameters=513 * logits + 512 * size + vocab,
+            multiply_adds=512 * logits + 512 * size + scored * size,
+        )
+        assert sum(parameter.numel() for parameter in head.parameters()) == head.cost().parameters
+
     def test_of_two_layers_together(self):
         assert Cost(1, 2, 3, 4) + Cost(10, 20, 30, 40) == Cost(11, 22, 33, 44)
 
@@ -99,7 +137,8 @@ class LargestTensor(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         for output in result if isinstance(result, (tuple, list)) else [result]:
             if isinstance(output, torch.Tensor):
-                self.size = max(self.size, output.numel())
+                held = output.untyped_storage().nbytes() // output.element_size()  # less, of repeated values
+                self.size = max(self.size, min(output.numel(), held))
         return result
 
 
@@ -144,6 +183,33 @@ class TestMemory:
     def test_nor_with_other_options(self, kind, options, vocab):
         options = {key: value for key, value in options.items() if key != "numbering" or kind != "binary-ec"}
         assert largest_tensor({"type": kind, **options}, vocab) < self.VOCAB / 200
+
+    @pytest.mark.parametrize("memory", [3, 6])
+    @pytest.mark.parametrize("kind", ["binary-ec", "hybrid-64-ec"])
+    def test_nor_of_complete_trellises(self, kind, memory):
+        assert largest_tensor({"type": kind, "generators": "complete", "memory": memory}, self.VOCAB) < self.VOCAB / 100
+
+    @pytest.mark.parametrize(("scale", "share"), [(50, 1 / 40), (0, 3 / 4)], ids=["decided", "undecided"])
+    @pytest.mark.parametrize("vocab", [VOCAB, VOCAB - 77])
+    @pytest.mark.parametrize("code", ["frequency", "random"])
+    def test_of_shelves_gradients_alone_are(self, code, vocab, scale, share):
+        """That of the word vectors, and that of the bias of every word; a code keeps its tables."""
+        embedding = nn.Embedding(vocab, 5)
+        head = build_head({"type": "shelves", "code": code}, hidden_size=H, vocab=vocab, embedding=embedding)
+        with torch.no_grad():
+            head.shelves.weight *= scale
+        h, words = hidden_states(4).float().requires_grad_(), torch.tensor([0, 3, vocab // 2, vocab - 1])
+        head.code.words(head.code.numbers(words))  # makes the tables
+        with LargestTensor() as largest:
+            for k in (1, 5):
+                head.topk(h, k)
+            head.best(h)
+            head.log_prob(h, words)
+            head.sample(h)
+            loss = head.loss(h, words).sum()
+        assert largest.size < vocab * share
+        loss.backward()
+        assert {embedding.weight.grad.numel(), head.words.bias.grad.numel()} == {5 * vocab, vocab}
 
     def test_but_those_of_the_softmax_are(self):
         assert largest_tensor("softmax", 5000) >= 4 * 5000

@@ -281,7 +281,9 @@ class TestCode:
     def test_shelves_need_numbers_without_gaps(self):
         words = Vocabulary.from_counts({f"w{rank}": 500 // rank for rank in range(1, 48)})
         for code in ("huffman", HuffmanCode(words.counts), HuffmanCode(words.counts).to_dict()):
-            with pytest.raises(ValueError, match="^code: a huffman code leaves numbers out.*; use another"):
+            with pytest.raises(
+                ValueError, match="^code: shelves need numbers without gaps, got Huffman.*; use clusters"
+            ):
                 parse({"type": "shelves", "code": code}).build_code(words)
         assert parse({"type": "shelves", "code": "random"}).build_code(words) == RandomCode(50)
         with pytest.raises(ValueError, match="^code: expected one of 50 words"):

@@ -17,7 +17,7 @@ from trellex import codes
 from trellex.checksums import check_sums, sha256
 from trellex.codes import Code
 from trellex.files import atomic_folder, atomic_writer, check_file, check_no_other, check_readable, is_full_disk
-from trellex.heads.spec import CodeSpec, HeadSpec
+from trellex.heads.spec import CodedSpec, HeadSpec
 from trellex.kinds import CHECKPOINT, CHECKPOINT_FILE, RUN, STEP_FOLDER, check_kind
 from trellex.records import sealed
 from trellex.temporaries import remove
@@ -144,7 +144,7 @@ def _check_like(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any
 
 def load_code(folder: Path, spec: HeadSpec, vocab_size: int) -> Code | None:
     """The code of a checkpoint whose head is one of codes, otherwise None. It must be one of so many words."""
-    if not isinstance(spec, CodeSpec):
+    if not isinstance(spec, CodedSpec):
         return None
     try:
         code = codes.load_code(folder / CODE)

@@ -33,7 +33,7 @@ class ShelfDistribution(Distribution):
 
     A complete trellis gives the probability of a shelf, P(s). The K most probable shelves are visited: the words on
     them, C, share one softmax, P(w) = P(C) · softmax over C of f(w), where P(C) is the sum over their shelves. A word
-    on any other shelf has P(w) = P(s) · softmax over s of f(w). So P sums to 1 whatever K is. The N most frequent words,
+    on any other shelf has P(w) = P(s) · softmax over s of f(w). So P sums to 1 whatever K is. The N frequent words,
     if any, are on no shelf but always among C; a logit tells them from all others.
 
     Args:

@@ -30,9 +30,16 @@ class ShelvesHead(ShelfDistribution, Head):
         code = spec.build_code(vocab)
         ShelfDistribution.__init__(self, spec, code, self.vocab_size)
         self.shelves = nn.Linear(hidden_size, self.length)
+        self.rare = nn.Linear(hidden_size, 1) if spec.frequent else None
 
-    def shelf_logits(self, h: Tensor) -> Tensor:
-        return bounded(at_least_single(self.shelves(h)))
+    def outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        logits = bounded(at_least_single(self.shelves(h)))
+        return logits, logits[:, 0] if self.rare is None else bounded(at_least_single(self.rare(h)))[:, 0]
+
+    def frequent_scores(self, h: Tensor) -> Tensor:
+        frequent = slice(self.first_rare)
+        scores = nn.functional.linear(self.words.project(h), self.words.vectors[frequent], self.words.bias[frequent])
+        return bounded(at_least_single(scores))
 
     def word_scores(self, h: Tensor, shelves: Tensor) -> Tensor:
         scores = _scores_by_shelf(self.words.project(h), shelves, self.words_on, self.words.vectors, self.num_shelves)
@@ -41,10 +48,10 @@ class ShelvesHead(ShelfDistribution, Head):
         return scores.masked_fill(words < 0, -torch.inf)
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
-        logits = self.shelf_logits(h)
+        logits, rare = self.outputs(h)
         visited = self._shelves_to_visit(logits.detach())
-        log_prob, log_shelf = self.log_prob_at(h, logits, visited, *self.place_of(target))
-        return -log_prob - self.spec.shelf_weight * log_shelf
+        log_prob, log_group = self.log_prob_among(h, logits, rare, visited, target)
+        return -log_prob - self.spec.shelf_weight * log_group
 
     def _shelves_to_visit(self, logits: Tensor) -> Tensor:
         """The most probable ones, in any order: of few shelves on an accelerator, by the scores of all. -> [T, K]"""
@@ -53,7 +60,8 @@ class ShelvesHead(ShelfDistribution, Head):
         return self.ecc.all_scores(logits, self.shelf_bits).topk(self.visit, -1, sorted=False).indices
 
     def cost(self) -> Cost:
-        return linear_cost(self.shelves, is_bits=True) + self.words.cost(self.visit * self.width)
+        cost = linear_cost(self.shelves, is_bits=True) + self.words.cost(self.first_rare + self.visit * self.width)
+        return cost if self.rare is None else cost + linear_cost(self.rare)
 
 
 def _scores_by_shelf(states: Tensor, shelves: Tensor, words_on: Any, vectors: Tensor, num_shelves: int) -> Tensor:

@@ -114,8 +114,7 @@ class HeadSpec(Record):
 
     def _peculiarities(self, *as_usual: str) -> list[str]:
         options = {name: value for name, value in self.options().items() if name not in ("type", *as_usual)}
-        fields = type(self).model_fields
-        return [_in_label(name, value) for name, value in options.items() if value is not False or fields[name].default]
+        return [_in_label(name, value) for name, value in options.items() if value is not False]
 
     @property
     def label(self) -> str:
@@ -354,8 +353,10 @@ class ShelvesSpec(CodedSpec):
     words: int = Field(64, ge=2, le=4096, strict=True, description="on a shelf, at most; a power of 2")
     visit: int = Field(8, ge=1, strict=True, description="how many of the most probable shelves share one softmax")
     memory: int = Field(MEMORY, ge=3, le=10, strict=True, description="of the complete trellis that finds shelves")
+    frequent: int = Field(
+        0, ge=0, strict=True, description="how many frequent words are on no shelf but always visited"
+    )
     shelf_weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="of −log P(shelf) in the loss")
-    blend: bool = Field(True, strict=True, description="whether scores of visited words include those of their shelves")
 
     forms = ("shelves",)
 
@@ -380,7 +381,18 @@ class ShelvesSpec(CodedSpec):
             raise ValueError("label_smoothing: the mean over all words would visit all shelves; set it to 0")
         return self
 
+    @property
+    def first_rare(self) -> int:
+        return self.frequent
+
+    def _first_coded(self) -> int:
+        return self.frequent
+
     def build_code(self, vocab: Any, vectors: Any = None) -> Code:
+        if self.frequent > size_of(vocab) - 2:
+            raise ValueError(
+                f"frequent: {self.frequent} of {size_of(vocab)} words leave fewer than 2 for the shelves; choose fewer"
+            )
         return self.check_code(super().build_code(vocab, vectors), size_of(vocab))
 
     def check_code(self, code: Code, vocab_size: int) -> Code:
@@ -424,8 +436,8 @@ def _plain(value: Any) -> Any:
 
 def _in_label(name: str, value: Any) -> str:
     """An option as a label holds it: losses and codes by their own names, what is simply so by the option's."""
-    if isinstance(value, bool):
-        return name if value else f"no {name}"
+    if value is True:
+        return name
     if isinstance(value, Path):
         value = value.stem
     elif isinstance(value, Code):

@@ -54,7 +54,8 @@ SHELVES = [
     shelves(words=16, visit=2, shelf_weight=0.5),
     shelves(words=8, visit=99, memory=8, shelf_weight=0.0),
     shelves(words=4096),
-    shelves(blend=False),
+    shelves(frequent=9),
+    shelves(frequent=17, visit=1, code="random", shelf_weight=0.5),
 ]
 
 
@@ -75,7 +76,7 @@ def families(vocab):
     """A head of every family that fits the vocabulary, those without bits first."""
     frequent = min(9, vocab - 1)
     hybrids = [f"hybrid-{frequent}", f"hybrid-{frequent}-ec"] if frequent >= 2 else []
-    return ["softmax", TIED, *SHELVES[:3], "binary", "binary-ec", *hybrids]
+    return ["softmax", TIED, *SHELVES[:3], *([SHELVES[-2]] if vocab > 10 else []), "binary", "binary-ec", *hybrids]
 
 
 class Counted:
@@ -148,20 +149,22 @@ def code_words(num_bits, error_correcting, memory=None):
 
 def shelf_log_probs(head, spec, h):
     """log P of all words, and of the shelf of each, from the definition, a row after the other. [T, V] twice"""
-    vocab, numbers = head.vocab_size, head.code.numbers(np.arange(head.vocab_size))
-    num_bits = max(1, int(np.ceil(np.log2(vocab))) - int(np.log2(spec["words"])))
-    shelf_of, count = numbers % 2**num_bits, 2**num_bits
+    frequent = spec.get("frequent", 0)
+    vocab, numbers = head.vocab_size, head.code.numbers(np.arange(head.vocab_size - frequent))
+    num_bits = max(1, int(np.ceil(np.log2(vocab - frequent))) - int(np.log2(spec["words"])))
+    shelf_of = np.append(np.full(frequent, -1), numbers % 2**num_bits)
     log_shelves = log_softmax(affine(head.shelves, h) @ code_words(num_bits, True, spec["memory"]).T)  # [T, S]
+    log_frequent = np.full((len(h), 1), -np.inf)
+    if frequent:
+        rare = affine(head.rare, h)
+        log_shelves, log_frequent = log_shelves - np.logaddexp(0, -rare), -np.logaddexp(0, rare)
+    log_shelves = np.append(log_shelves, log_frequent, -1)  # the frequent words as the last shelf, −1
     scores, found = tied_scores(head.words, head.owned.weight, h), np.full((len(h), vocab), np.nan)
     for row in range(len(h)):
-        best = np.argsort(-log_shelves[row], kind="stable")[: spec["visit"]]
-        for shelf in set(range(count)) - set(best):
-            found[row, shelf_of == shelf] = log_shelves[row, shelf] + log_softmax(scores[row, shelf_of == shelf])
-        is_visited = np.isin(shelf_of, best)
-        visited = scores[row, is_visited]
-        if spec.get("blend", True):
-            visited = visited + log_shelves[row, shelf_of[is_visited]]
-        found[row, is_visited] = logsumexp(log_shelves[row, best]) + log_softmax(visited)
+        best = np.append(np.argsort(-log_shelves[row, :-1], kind="stable")[: spec["visit"]], -1)
+        for part in [best, *([shelf] for shelf in range(2**num_bits) if shelf not in best)]:
+            words = np.isin(shelf_of, part)
+            found[row, words] = logsumexp(log_shelves[row, part]) + log_softmax(scores[row, words])
     return found, log_shelves[:, shelf_of]
 
 

@@ -1,0 +1,61 @@
+"""Output layers on a GPU say and learn what they do in main memory."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from trellex.heads import build_head
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+
+V, H = 5000, 24
+COMPLETE = {"generators": "complete", "memory": 5, "code": "random"}
+SPECS = [
+    {"type": "softmax", "tied": True},
+    {"type": "binary-ec", **COMPLETE},
+    {"type": "hybrid-64-ec", **COMPLETE},
+    {"type": "shelves", "words": 16, "visit": 3, "memory": 6, "code": "random"},
+    {"type": "shelves", "words": 16, "visit": 3, "memory": 6, "code": "random", "frequent": 100},
+    {"type": "shelves", "words": 2, "visit": 5, "memory": 4, "code": "frequency"},
+]
+
+
+class Heads(nn.Module):
+    """A head and the vectors it may share, which copies and moves keep together."""
+
+    def __init__(self, spec):
+        super().__init__()
+        torch.manual_seed(3)
+        self.embedding = nn.Embedding(V, 10)
+        self.head = build_head(spec, hidden_size=H, vocab=V, embedding=self.embedding)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+@pytest.mark.parametrize("rows", [7, 1500])
+def test_as_in_main_memory(spec, rows):
+    here = Heads(spec).double()
+    there = copy.deepcopy(here).cuda()
+    generator = torch.Generator().manual_seed(rows)
+    h = torch.randn(rows, H, dtype=torch.float64, generator=generator) * 3
+    words = torch.randint(V, (rows,), generator=generator)
+    expected, found = here.head.loss(h, words), there.head.loss(h.cuda(), words.cuda())
+    torch.testing.assert_close(found.cpu(), expected)
+    torch.testing.assert_close(there.head.log_prob(h.cuda(), words.cuda()).cpu(), here.head.log_prob(h, words))
+    expected.sum().backward()
+    found.sum().backward()
+    for mine, theirs in zip(here.parameters(), there.parameters(), strict=True):
+        if mine.grad is not None:
+            torch.testing.assert_close(theirs.grad.cpu(), mine.grad, atol=1e-6, rtol=1e-6)
+    with torch.no_grad():
+        best, log_probs = here.head.topk(h, 4)
+        best_there, log_probs_there = there.head.topk(h.cuda(), 4)
+        assert torch.equal(best_there.cpu(), best)
+        torch.testing.assert_close(log_probs_there.cpu(), log_probs)
+        drawn = there.head.sample(h.cuda(), 0.7)
+        assert drawn.is_cuda
+        assert ((drawn >= 0) & (drawn < V)).all()

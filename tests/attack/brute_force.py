@@ -46,15 +46,17 @@ class TrellisTarget(NumberTarget):
         kind = random.choice([*kinds, "huge"])
         rows = kinds["many ties"] * 2.0**900 if kind == "huge" else kinds[kind]
         rows = rows[: random.choice((1, 2, 20))]
-        return {"generators": code.generators, "size": size, "k": random.randrange(1, 9), "logits": rows.tolist()}
+        generators = code.generators or code.memory  # of a complete trellis there are none
+        return {"generators": generators, "size": size, "k": random.randrange(1, 9), "logits": rows.tolist()}
 
     def read(self, data: bytes) -> None:
         from enumeration import Enumeration, code_words
 
-        from trellex.trellis import ConvolutionalCode, IdentityCode
+        from trellex.trellis import CompleteCode, ConvolutionalCode, IdentityCode
 
         asked = _fields(data, "generators", "size", "k", "logits")
-        code = IdentityCode() if asked["generators"] == ["1"] else ConvolutionalCode(asked["generators"])
+        kind = CompleteCode if isinstance(asked["generators"], int) else ConvolutionalCode
+        code = IdentityCode() if asked["generators"] == ["1"] else kind(asked["generators"])
         logits, size = asked["logits"], asked["size"]
         k = min(asked["k"], MOST_BEST) if isinstance(asked["k"], int) else asked["k"]
         numbers, scores = code.topk(logits, k, size=size)
@@ -67,7 +69,7 @@ class TrellisTarget(NumberTarget):
         assert ((drawn >= 0) & (drawn < count)).all()
         if count > MOST_WORDS or rows.ndim != 2:
             return
-        truth = Enumeration(rows, code_words(code.generators, count, bits))
+        truth = Enumeration(rows, code_words(code.register, count, bits))
         scale = max(1.0, np.abs(truth.scores).max())
         expected_numbers, expected_scores = truth.topk(numbers.shape[-1])
         np.testing.assert_allclose(scores, expected_scores, rtol=1e-12, atol=1e-12 * scale)
@@ -95,9 +97,13 @@ class HeadTarget(NumberTarget):
 
     def fair(self, random: Random) -> dict[str, Any]:
         size = random.choice([size for size in SIZES if size > 3])
-        family = random.choice(("softmax", "binary", "binary-ec", "hybrid-N", "hybrid-N-ec"))
+        family = random.choice(("softmax", "shelves", "binary", "binary-ec", "hybrid-N", "hybrid-N-ec"))
         spec: dict[str, Any] = {"type": family.replace("N", str(random.randrange(2, size)))}
-        if family != "softmax":
+        if family == "shelves":
+            spec |= {"code": random.choice(("frequency", "random")), "words": random.choice((2, 4, 8, 64))}
+            spec |= {"visit": random.choice((1, 2, 9)), "memory": random.choice((3, 4, 8))}
+            spec |= {"frequent": random.choice((0, 1, size // 2))}
+        elif family != "softmax":
             options = {
                 "code": random.choice(("frequency", "random", "huffman", {"type": "frequency", "vocab_size": size})),
                 "seed": random.randrange(9),
@@ -105,7 +111,7 @@ class HeadTarget(NumberTarget):
                 "decoding": random.choice(("exact", "paper")),
                 "mixtures": random.choice((1, 2, 3)),
                 "hidden_layer": random.choice((1, 5)),
-                "generators": random.choice((["101", "111"], ["11001", "10111"])),
+                "generators": random.choice((["101", "111"], ["11001", "10111"], "complete", "complete")),
                 "numbering": random.choice(("rare", "paper")),
                 "softmax_weight": random.choice((0, 0.5, 1e6)),
                 "label_smoothing": random.choice((0, 0.1)),
@@ -125,10 +131,13 @@ class HeadTarget(NumberTarget):
         generator = torch.Generator().manual_seed(seed)
         vocab = Counted(10_000 // np.arange(1, size + 1))
         with torch.device("meta"):
-            head = build_head(asked["spec"], hidden_size=3, vocab=vocab)
+            head = build_head(asked["spec"], hidden_size=3, vocab=vocab, embedding=torch.nn.Embedding(size, 3))
         if sum(parameter.numel() for parameter in head.parameters()) > MOST_WEIGHTS:
             return
-        head = build_head(asked["spec"], hidden_size=3, vocab=vocab).double()
+        embedding = torch.nn.Embedding(size, 3)
+        head = build_head(asked["spec"], hidden_size=3, vocab=vocab, embedding=embedding)
+        head.owned = embedding  # in place of a decoder
+        head.double()
         with torch.no_grad():
             for parameter in head.parameters():
                 parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
@@ -171,15 +180,20 @@ def _compare(head: Any, h: Any) -> None:
 
 def _enumerated(head: Any, h: np.ndarray) -> np.ndarray:
     """log P of all words, by the definition. h [T, H] -> [T, V]"""
-    from by_hand import affine, log_softmax
+    from by_hand import affine, log_softmax, shelf_log_probs, tied_scores
     from enumeration import redundant_bits
     from scipy.special import logsumexp
 
+    if head.spec.type == "shelves":
+        sizes = {name: getattr(head.spec, name) for name in ("words", "visit", "memory", "frequent")}
+        return shelf_log_probs(head, sizes, h)[0]
+    if head.spec.uses_embedding:
+        return log_softmax(tied_scores(head.linear, head.owned.weight, h))
     if head.bits is None:
         return log_softmax(affine(head.linear, h))
     layer = head.bits
     rare = np.arange(layer.first_rare, head.vocab_size)
-    arrays = [redundant_bits(layer.ecc.generators, list(bits)) for bits in layer.code.bits(rare - layer.offset)]
+    arrays = [redundant_bits(layer.ecc.register, list(bits)) for bits in layer.code.bits(rare - layer.offset)]
     hidden = h if layer.hidden is None else np.maximum(affine(layer.hidden, h), 0)
     logits = affine(layer.linear, hidden).reshape(len(h), layer.mixtures, -1)
     weights = affine(layer.weights, hidden) if layer.mixtures > 1 else np.zeros((len(h), 1))

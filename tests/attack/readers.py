@@ -207,6 +207,8 @@ def _head_texts() -> list[bytes]:
         b"{type: binary-ec, loss: trellis, mixtures: 4, hidden_layer: 9, generators: ['101', '111']}",
         b"{type: hybrid-9, numbering: rare, code: {type: permuted, numbers: [1, 0, 2]}, softmax_weight: 0.5}",
         b"{type: binary, code: random, seed: 7, decoding: paper, label_smoothing: 0.1, reduction: mean}",
+        b"{type: hybrid-9-ec, generators: complete, memory: 6, code: clusters}",
+        b"{type: shelves, words: 32, visit: 4, memory: 6, frequent: 512, shelf_weight: 0.5}",
     ]
 
 

@@ -39,7 +39,7 @@ def test_a_grid_and_its_report(process, data, write_recipe, tmp_path):
     results = tmp_path / "results"
     grid = {"runs": str(tmp_path / "runs"), "results": str(results), "at_once": 1, "grid": [block]}
     (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
-    finished = process("experiment", tmp_path / "grid.yaml", "--json")
+    finished = process("experiment", tmp_path / "grid.yaml", "--no-timing", "--json")
     assert finished.exit_code == 0, finished.stderr
     cells = {result.cell.method: result for result in map(Result.load, results.glob("*.json"))}
     assert cells.keys() == {"softmax", "binary-ec (exact decoding)", *HEADS}

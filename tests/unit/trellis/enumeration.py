@@ -17,6 +17,7 @@ CODES = {
     "length 6, weak": ConvolutionalCode(("010110", "001000")),
     "identity": IdentityCode(),
     "memory 2, six generators": ConvolutionalCode(("001", "101", "011", "111", "110", "100")),
+    "length 5, 16 generators": ConvolutionalCode([f"{mask:05b}" for mask in range(1, 32, 2)]),
     "complete, memory 1": CompleteCode(1),
     "complete, memory 4": CompleteCode(4),
     "complete, memory 9": CompleteCode(9),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
-from trellex.trellis import ConvolutionalCode, IdentityCode, set_num_threads
+from trellex.trellis import CompleteCode, ConvolutionalCode, IdentityCode, set_num_threads
 
 ECC = ConvolutionalCode()
 
@@ -228,6 +228,20 @@ class TestProperties:
         assert np.array_equal(scores, truth.topk(k)[1])
         np.testing.assert_allclose(ecc.log_partition(logits, size=size), truth.log_partition, atol=1e-9)
         np.testing.assert_allclose(ecc.posterior(logits, size=size), truth.posterior, atol=1e-7)
+
+    @settings(max_examples=40, deadline=None)
+    @given(st.integers(1, 6), st.integers(2, 70), st.integers(0, 2**32 - 1), st.integers(1, 20))
+    def test_any_complete_trellis_agrees_with_enumeration(self, memory, size, seed, k):
+        ecc, bits = CompleteCode(memory), num_bits(size)
+        logits = np.random.default_rng(seed).integers(-2, 3, (3, ecc.length(bits))).astype(float)
+        truth = Enumeration(logits, code_words(ecc.register, size, bits))
+        numbers, scores = ecc.topk(logits, k, size=size)
+        assert np.array_equal(numbers, truth.topk(k)[0])
+        assert np.array_equal(scores, truth.topk(k)[1])
+        np.testing.assert_allclose(ecc.log_partition(logits, size=size), truth.log_partition, atol=1e-9)
+        np.testing.assert_allclose(ecc.posterior(logits, size=size), truth.posterior, atol=1e-7)
+        drawn = ecc.sample(logits, size=size, generator=seed)
+        assert ((drawn >= 0) & (drawn < size)).all()
 
     @settings(max_examples=50, deadline=None)
     @given(st.integers(1, 62), st.data())

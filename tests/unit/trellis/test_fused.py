@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from enumeration import CODES, logits_of_every_kind, num_bits
+from enumeration import CODES, Enumeration, code_words, logits_of_every_kind, num_bits
 
-from trellex.trellis import ConvolutionalCode, device
+from trellex.trellis import CompleteCode, ConvolutionalCode, device
 from trellex.trellis.lattice import lattice_of
 
 fused = pytest.importorskip("trellex.trellis.fused", reason="Triton is not installed")
@@ -61,6 +61,32 @@ def test_more_words_than_the_programs_hold_at_once(monkeypatch):
     logits = np.random.default_rng(0).normal(size=(45, 22))
     _, posterior = fused.log_partition(torch.from_numpy(logits).to(PLACE), CODES["paper"].register, 5, 21, True)
     np.testing.assert_allclose(posterior.cpu(), CODES["paper"].posterior(logits, size=21), atol=1e-9)
+
+
+@pytest.mark.parametrize("memory", [8, 10])
+def test_many_states(memory, monkeypatch):
+    """More than the warps of a program have room for at once."""
+    ecc = CompleteCode(memory)
+    monkeypatch.setattr(fused, "WORDS", 2)
+    assert fused.WORDS << memory > fused.STATES_OF_A_WARP
+    logits = np.random.default_rng(0).normal(size=(5, ecc.length(12))) * 3
+    values, posterior = fused.log_partition(torch.from_numpy(logits).to(PLACE), ecc.register, 12, 3000, True)
+    np.testing.assert_allclose(values.cpu(), ecc.log_partition(logits, size=3000), rtol=1e-12)
+    np.testing.assert_allclose(posterior.cpu(), ecc.posterior(logits, size=3000), atol=1e-9)
+
+
+@pytest.mark.parametrize("length", [5, 6, 7])
+@pytest.mark.parametrize("count", [3, 16])
+def test_many_generators(length, count):
+    masks = np.random.default_rng(count).permutation(np.arange(1, 1 << length))[:count]
+    ecc = ConvolutionalCode([f"{mask:0{length}b}" for mask in masks])
+    logits = np.random.default_rng(0).normal(size=(9, ecc.length(6))) * 3
+    truth = Enumeration(logits, code_words(ecc.register, 50, 6))
+    values, posterior = fused.log_partition(torch.from_numpy(logits).to(PLACE), ecc.register, 6, 50, True)
+    np.testing.assert_allclose(values.cpu(), truth.log_partition, rtol=1e-12)
+    np.testing.assert_allclose(posterior.cpu(), truth.posterior, atol=1e-9)
+    assert np.array_equal(ecc.topk(logits, 5, size=50)[0], truth.topk(5)[0])
+    np.testing.assert_allclose(ecc.posterior(logits, size=50), truth.posterior, atol=1e-9)
 
 
 @pytest.mark.gpu

@@ -59,10 +59,13 @@ class CompleteCode(ConvolutionalCode):
 
     def score(self, logits: Array, bits: Array) -> Array:
         places = self._places(bits)
-        if is_tensor(logits):
-            shape = namespace(logits).broadcast_shapes(logits.shape[:-1], bits.shape[:-1])
-            return (logits.expand(*shape, -1).gather(-1, places.expand(*shape, -1)) * bits).sum(-1)
-        return (namespace(logits).take_along_axis(logits, places, -1) * bits).sum(-1)
+        if not is_tensor(logits):
+            return (namespace(logits).take_along_axis(logits, places, -1) * bits).sum(-1)
+        if logits.ndim > 1 and bits.ndim > 1 and logits.shape[-2] == 1:  # words of one row: so is its gradient
+            found = _gather(logits[..., 0, :], places.flatten(-2)).unflatten(-1, places.shape[-2:])
+        else:
+            found = _gather(logits, places)
+        return (found * bits).sum(-1)
 
     def all_scores(self, logits: Array, num_bits: int) -> Array:
         """The score of every word, by its number: for few bits. logits [.., L] -> [.., 2^B]"""
@@ -85,6 +88,12 @@ class CompleteCode(ConvolutionalCode):
             places.append(state + self.register.first_output(step))
             state = (state << 1 | bits[..., step]) & ((1 << self.memory) - 1)
         return namespace(bits).stack(places, -1)
+
+
+def _gather(logits: Any, places: Any) -> Any:
+    """logits [.., L], places [.., C] -> [.., C]; their leading dimensions are broadcast"""
+    shape = namespace(logits).broadcast_shapes(logits.shape[:-1], places.shape[:-1])
+    return logits.expand(*shape, -1).gather(-1, places.expand(*shape, -1))
 
 
 @cache

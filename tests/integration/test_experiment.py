@@ -69,7 +69,18 @@ def children(process):
 def assert_same_results(grid, other):
     """All but the folders and what clocks say."""
     for mine, theirs in zip(results(grid), results(other), strict=True):
-        for name in ("cell", "size", "losses", "curve", "best", "averaged_test_bleu", "scores", "bands", "bit_errors"):
+        for name in (
+            "cell",
+            "size",
+            "losses",
+            "curve",
+            "best",
+            "perplexity",
+            "averaged_test_bleu",
+            "scores",
+            "bands",
+            "bit_errors",
+        ):
             assert getattr(mine, name) == getattr(theirs, name), name
         for name in ("steps", "epochs", "tokens"):
             assert getattr(mine.training, name) == getattr(theirs.training, name), name
@@ -110,6 +121,8 @@ class TestWhole:
         for result in (softmax, binary):
             assert [evaluation.step for evaluation in result.curve] == [10, 20, 30]
             assert [loss.step for loss in result.losses] == [10, 20, 30]
+            assert 1 < result.perplexity < 2 * result.size.vocabulary
+            assert result.size.multiply_adds == 32 * result.size.outputs
             assert result.best.dev == max(evaluation.dev for evaluation in result.curve)
             assert result.averaged_test_bleu is None  # of 3 evaluations
             assert set(result.scores) == {"greedy", "beam 5"}

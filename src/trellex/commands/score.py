@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,6 +34,7 @@ def score(
     """
     with errors_explained():
         from trellex.evaluation import Calibration
+        from trellex.evaluation.perplexity import perplexity
         from trellex.files import atomic_writer, check_new_file, check_readable
         from trellex.text.lines import read_pairs
         from trellex.translator import load
@@ -72,7 +72,7 @@ def score(
         result |= {
             "unknown tokens": unknown,
             "log-probability": round(total, 3),
-            "perplexity": round(math.exp(min(-total / tokens, 700)), 4),
+            "perplexity": round(perplexity(total, tokens), 4),
         }
         if calibration:
             result["calibration error"] = round(table.error(), 4)

@@ -95,6 +95,7 @@ class Result(Record):
     losses: list[Loss]
     curve: list[Evaluation]
     best: Evaluation
+    perplexity: float | None = None  # of dev with the best checkpoint; not known of older results
     averaged_test_bleu: float | None  # over 5 consecutive evaluations around the best; None if there are but few
     training: Training
     scores: dict[str, Score]  # by way of searching: greedy, beam 5

@@ -16,6 +16,7 @@ class Size(Record):
     output_parameters: int
     all_parameters: int
     softmax_parameters: int  # of a softmax over the same vocabulary
+    multiply_adds: int | None = None  # of the output layer for a word; not known of older results
 
     @classmethod
     def of(cls, model: Any) -> Size:
@@ -28,12 +29,19 @@ class Size(Record):
             output_parameters=cost.parameters,
             all_parameters=sum(parameter.numel() for parameter in model.parameters()),
             softmax_parameters=(model.head.hidden_size + 1) * model.head.vocab_size,
+            multiply_adds=cost.multiply_adds,
         )
 
     @property
     def times_smaller(self) -> float:
         """How many times the parameters of its output layer a softmax would have."""
         return self.softmax_parameters / self.output_parameters
+
+    @property
+    def times_fewer_multiply_adds(self) -> float | None:
+        """How many times the multiply-adds of its output layer a softmax would take, if those are known."""
+        softmax = self.softmax_parameters - self.vocabulary  # its weights, without the biases
+        return softmax / self.multiply_adds if self.multiply_adds else None
 
     @property
     def share_of_all(self) -> float:

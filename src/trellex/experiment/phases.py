@@ -9,6 +9,7 @@ from trellex.evaluation.bands import rarest_ranks, word_bands
 from trellex.evaluation.bit_errors import bit_errors
 from trellex.evaluation.bootstrap import sentence_statistics
 from trellex.evaluation.curve import averaged_test_bleu, best_evaluation
+from trellex.evaluation.perplexity import split_perplexity
 from trellex.evaluation.result import Result, Score, Training
 from trellex.evaluation.size import Size
 from trellex.experiment.job import Job
@@ -52,6 +53,7 @@ def score(job: Job) -> None:
         losses=metrics.losses,
         curve=metrics.evaluations,
         best=best,
+        perplexity=split_perplexity(loaded.model, corpus.split("dev")),
         averaged_test_bleu=averaged_test_bleu(metrics.evaluations),
         training=_training(job, metrics, corpus, loaded.model.device.type),
         scores={name: _score(found, references, loaded.text) for name, found in translations.items()},

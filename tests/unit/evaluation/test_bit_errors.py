@@ -5,41 +5,10 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 import torch
+from splits import Pairs
 
 from trellex.evaluation.bit_errors import bit_errors
 from trellex.text.vocabulary import EOS, UNK
-
-SIZE = 40
-
-
-class Pairs:
-    """A split in memory."""
-
-    def __init__(self, sources, targets):
-        self.sources, self.targets = sources, targets
-
-    def __len__(self):
-        return len(self.sources)
-
-    def source(self, row):
-        return self.sources[row]
-
-    def target(self, row):
-        return self.targets[row]
-
-
-@pytest.fixture(scope="module")
-def pairs(sources):
-    """References of known words and UNK, one of them empty."""
-    random = np.random.default_rng(1)
-    return Pairs(
-        sources, [np.append(random.integers(3, SIZE, length), UNK) for length in (7, 2, 0, 9)] + [sources[0][:0]]
-    )
-
-
-@pytest.fixture
-def model_of(model_of):
-    return lambda head: model_of(head, target_size=SIZE).model
 
 
 def hidden_states(model, source, target):

@@ -8,9 +8,13 @@ from trellex.nmt.build import build_model
 from trellex.nmt.settings import ModelSettings
 
 
-def size_of(head, vocab):
+def measured(head, vocab):
     with torch.device("meta"):  # shapes without numbers
-        return Size.of(build_model(ModelSettings(input_feeding=True), head, vocab, vocab)).columns()
+        return Size.of(build_model(ModelSettings(input_feeding=True), head, vocab, vocab))
+
+
+def size_of(head, vocab):
+    return measured(head, vocab).columns()
 
 
 def test_all_parameters_are_those_of_the_paper():
@@ -44,3 +48,23 @@ def test_ratios_of_the_paper_s_table(vocab, head, bits, of_softmax, of_all):
     softmax = size_of("softmax", vocab)
     assert size["of all with softmax"] == round(size["all parameters"] / softmax["all parameters"], 3)
     assert size["all parameters"] - size["output parameters"] == 77_085_184 + 2 * 512 * (vocab - 65536)
+
+
+@pytest.mark.parametrize(
+    ("head", "multiply_adds"),
+    [
+        ("softmax", 512 * 65536),
+        ({"type": "softmax", "tied": True}, 512 * 512 + 512 * 65536),
+        ("hybrid-512-ec", 512 * (512 + 44)),
+    ],
+    ids=str,
+)
+def test_multiply_adds(head, multiply_adds):
+    size = measured(head, 65536)
+    assert size.multiply_adds == multiply_adds
+    assert size.times_fewer_multiply_adds == 512 * 65536 / multiply_adds
+
+
+def test_multiply_adds_are_not_known_of_older_results():
+    size = Size.model_validate(measured("softmax", 100).model_dump(exclude={"multiply_adds"}))
+    assert (size.multiply_adds, size.times_fewer_multiply_adds) == (None, None)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.evaluation.bootstrap import bleu_of
-from trellex.report.result_set import Direction
+from trellex.report.result_set import GREEDY, Direction
 
 RANKS = (100, 300, 1_000, 3_000, 10_000, 30_000)
 LENGTHS = (10, 20, 40, 80)
@@ -37,7 +37,7 @@ def bleu_by_rarest_word(direction: Direction) -> Bands:
     """Greedy token BLEU of the sentences whose rarest reference word is of like frequency."""
     example = direction.results[0]
     groups = sentence_groups(example.rarest, example.size.vocabulary)
-    return _bleu_by_group(direction, "greedy", groups, np.array(example.rarest))
+    return _bleu_by_group(direction, GREEDY, groups, np.array(example.rarest))
 
 
 def bleu_by_length(direction: Direction, search: str) -> Bands | None:

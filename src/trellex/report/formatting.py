@@ -34,6 +34,11 @@ def one_in(value: float | None) -> str:
     return ABSENT if value is None else f"1/{float(f'{value:.3g}'):,g}"
 
 
+def share(times_less: float | None) -> str:
+    """A share of something that is so many times larger; if it is smaller, how many times that."""
+    return one_in(times_less) if times_less is None or times_less >= 1 else times(1 / times_less)
+
+
 def signed(value: float) -> str:
     """With + or −, and + for what rounds to 0."""
     return f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import NDArray
 
-from trellex.evaluation.bootstrap import bootstrap, paired_bootstrap
-from trellex.evaluation.result import Result, Score
+from trellex.evaluation.bootstrap import bootstrap
+from trellex.evaluation.result import Score
 from trellex.report.bands import Bands, bleu_by_length, bleu_by_rarest_word, word_f1
 from trellex.report.blocks import Table
-from trellex.report.formatting import ABSENT, signed, spread
+from trellex.report.comparisons import cells, compared
+from trellex.report.formatting import ABSENT, spread
 from trellex.report.paper_table import seeds
-from trellex.report.result_set import Direction, Method
-
-GREEDY, BEAM = "greedy", "beam 5"
+from trellex.report.result_set import BEAM, GREEDY, Direction, Method
 
 
 def scores(direction: Direction) -> Table:
@@ -32,12 +28,12 @@ def scores(direction: Direction) -> Table:
         table.add(
             name,
             spread(method.values(lambda result: result.best.dev)),
-            spread(_bleu(method, GREEDY)),
+            spread(method.token_bleu(GREEDY)),
             _interval(method),
-            spread(_bleu(method, BEAM)),
-            spread(method.values(lambda result: _score(result, BEAM, lambda score: score.text_bleu))),
-            spread(method.values(lambda result: _score(result, BEAM, _length))),
-            *_to_softmax(method, softmax),
+            spread(method.token_bleu(BEAM)),
+            spread(method.of_scores(BEAM, lambda score: score.text_bleu)),
+            spread(method.of_scores(BEAM, _length)),
+            *cells(compared(method, softmax, BEAM)),
         )
     return table
 
@@ -80,39 +76,16 @@ def _bands(caption: str, bands: Bands, unit: str) -> Table:
     return table
 
 
-def _score(result: Result, search: str, figure: Callable[[Score], float]) -> float | None:
-    return figure(result.scores[search]) if search in result.scores else None
-
-
 def _length(score: Score) -> float:
     """Tokens of the translations in percent of those of the references."""
     translations, references = np.array(score.sentences)[:, :2].sum(0)
     return float(100 * translations / max(references, 1))
 
 
-def _bleu(method: Method, search: str) -> list[float]:
-    return method.values(lambda result: _score(result, search, lambda score: score.token_bleu))
-
-
-def _statistics(method: Method, search: str) -> NDArray[np.int64] | None:
-    """Of the first seed. -> [S, 10]"""
-    score: Score | None = method.first.scores.get(search)
-    return None if score is None else np.array(score.sentences, np.int64)
-
-
 def _interval(method: Method) -> str:
-    statistics = _statistics(method, GREEDY)
-    if statistics is None:
+    """Of the first seed."""
+    score = method.first.scores.get(GREEDY)
+    if score is None:
         return ABSENT
-    low, high = bootstrap(statistics)
+    low, high = bootstrap(score.sentences)
     return f"{low:.2f}–{high:.2f}"
-
-
-def _to_softmax(method: Method, softmax: Method | None) -> tuple[str, str, str]:
-    """Difference, interval and p."""
-    ours = _statistics(method, BEAM)
-    theirs = None if softmax is None or method is softmax else _statistics(softmax, BEAM)
-    if ours is None or theirs is None:
-        return ABSENT, ABSENT, ABSENT
-    found = paired_bootstrap(ours, theirs)
-    return signed(found.difference), f"{signed(found.low)} to {signed(found.high)}", f"{found.p_value:.3f}"

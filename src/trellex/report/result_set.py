@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trellex.evaluation.bootstrap import STATISTICS
-from trellex.evaluation.result import Result
+from trellex.evaluation.result import Result, Score
 from trellex.heads.spec import HeadSpec
 from trellex.kinds import RESULTS, check_kind
+
+GREEDY, BEAM = "greedy", "beam 5"  # ways of searching, as results call them
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,14 @@ class Method:
     def values(self, figure: Callable[[Result], float | None]) -> list[float]:
         """A figure of each seed that has it."""
         return [value for result in self.results if (value := figure(result)) is not None]
+
+    def of_scores(self, search: str, figure: Callable[[Score], float]) -> list[float]:
+        """A figure of each seed with which one way of searching was tried."""
+        return [figure(result.scores[search]) for result in self.results if search in result.scores]
+
+    def token_bleu(self, search: str) -> list[float]:
+        """Of each seed, by one way of searching with the best checkpoint."""
+        return self.of_scores(search, lambda score: score.token_bleu)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,18 @@ from collections.abc import Iterator, Sequence
 from trellex.evaluation.curve import AVERAGED, ENOUGH
 from trellex.report import figures, paper_table, quality_tables, training_tables
 from trellex.report.blocks import Block, Heading, Paragraph, Picture
+from trellex.report.comparisons import LEVEL, comparisons
+from trellex.report.overview import overview
 from trellex.report.result_set import Corpus, Direction, ResultSet, methods_of
 from trellex.report.styles import method_styles
 
+OVERVIEW = (
+    "The parameters that the output layer adds to a model, where scores by the decoder's own word vectors add none for "
+    "those; its multiply-adds for a word, without the additions in a trellis; and what they are of a softmax's. Perplexity "
+    "is that of the references of dev, the end of each sentence included, when the words before are the reference's: "
+    "exp of the mean −log P. BLEU is of tokens, with the checkpoint that is best on dev. F1 is of greedy search, in "
+    "percent."
+)
 TABLE = (
     "BLEU is of tokens, case-insensitive, by greedy search: {figure}. Bold is the best, italic the second. "
     "B: bits of a word, with error correction those of its code word; #out: outputs of the layer; then its parameters, "
@@ -32,6 +41,11 @@ QUALITY = (
     "tokens. Intervals come from 1,000 bootstrap resamples of the test sentences, p "
     "from the paired bootstrap of the difference to softmax, of one tail as in sacreBLEU: about half of a two-sided "
     "one. Of several seeds, intervals, difference and p are those of the first, so that a mean may lie outside."
+)
+COMPARISONS = (
+    "Differences of token BLEU, with the paired bootstrap as above; where methods have several seeds, that is of the "
+    "first, and the differences of further seeds that both have stand beside it. Significantly means "
+    f"p < {LEVEL}, of one tail and not corrected for the number of methods."
 )
 CURVES = "Test BLEU while training, a line for each training; several seeds are thin lines of one kind."
 HYBRIDS = (
@@ -87,12 +101,15 @@ def _count(number: int, noun: str) -> str:
 
 def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
     directions, times = corpus.directions, paper_table.times_of(corpus)
+    yield from _section("Overview", OVERVIEW, [table for table in map(overview, directions) if table is not None])
     yield from _section("The paper's table", TABLE.format(figure=_bleu(corpus)), [paper_table.quality_and_size(corpus)])
     if times:
         yield from _section("Time", TIME.format(meanwhile=paper_table.meanwhile(corpus)), times)
     else:
         yield from (Heading(3, "Time"), Paragraph("Not measured."))
     yield from _section("Quality", QUALITY, [quality_tables.scores(direction) for direction in directions])
+    compared = [table for direction in directions for table in comparisons(direction)]
+    yield from _section("Differences to softmax", COMPARISONS, compared)
     by_length = map(quality_tables.length_bands, directions)
     yield from _section("Short and long sentences", LENGTHS, [table for table in by_length if table is not None])
     yield from _section("Training curves", CURVES, _pictures(directions, figures.curves, styles))

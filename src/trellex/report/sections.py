@@ -13,11 +13,10 @@ from trellex.report.result_set import Corpus, Direction, ResultSet, methods_of
 from trellex.report.styles import method_styles
 
 OVERVIEW = (
-    "The parameters that the output layer adds to a model, where scores by the decoder's own word vectors add none for "
-    "those; its multiply-adds for a word, without the additions in a trellis; and what they are of a softmax's. Perplexity "
-    "is that of the references of dev, the end of each sentence included, when the words before are the reference's: "
-    "exp of the mean −log P. BLEU is of tokens, with the checkpoint that is best on dev. F1 is of greedy search, in "
-    "percent."
+    "The parameters that an output layer adds to a model, which has the decoder's word vectors anyway; its "
+    "multiply-adds for a word, without the additions in a trellis; and what both are of a softmax's. Perplexity is "
+    "that of dev when the words before are the reference's, the end of each sentence included: exp of the mean −log P. "
+    "BLEU is of tokens, with the checkpoint that is best on dev. F1 is of greedy search, in percent."
 )
 TABLE = (
     "BLEU is of tokens, case-insensitive, by greedy search: {figure}. Bold is the best, italic the second. "

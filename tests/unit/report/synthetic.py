@@ -103,7 +103,7 @@ def make_result(corpus="KFTT", direction="en-ja", head="softmax", bleu=31.13, se
 
 
 def make_size(kind, vocabulary):
-    base, words = re.fullmatch(r"(softmax|binary|hybrid-(\d+))(?:-ec)?", kind).groups()
+    base, words = re.fullmatch(r"(softmax|binary|shelves|hybrid-(\d+))(?:-ec)?", kind).groups()
     bits = (vocabulary - 1).bit_length()
     bits = None if base == "softmax" else 2 * (bits + 6) if kind.endswith("-ec") else bits
     outputs = vocabulary if bits is None else int(words or 0) + bits

@@ -12,6 +12,9 @@ from trellex.report.overview import overview
 from trellex.report.result_set import Corpus, Direction, ResultSet, methods_of
 from trellex.report.styles import method_styles
 
+SHELVES = (
+    "with shelves the first bits of a word's code find a few words, of which the decoder's word vectors choose one; "
+)
 OVERVIEW = (
     "The parameters that an output layer adds to a model, which has the decoder's word vectors anyway; its "
     "multiply-adds for a word, without the additions in a trellis; and what both are of a softmax's. Perplexity is "
@@ -83,14 +86,16 @@ def sections(result_set: ResultSet) -> list[Block]:
 
 def _introduction(result_set: ResultSet) -> str:
     trainings = _count(len(result_set.results), "training")
-    methods = _count(len(methods_of(result_set.results)), "method")
+    heads = methods_of(result_set.results).values()
+    methods = _count(len(heads), "method")
+    shelves = SHELVES if any(head.base == "shelves" for head in heads) else ""
     return (
         f"{trainings} of {methods} on {' and '.join(corpus.name for corpus in result_set.corpora)}: "
         "translation with output layers that predict the binary codes of words, against a softmax over all words, "
         "after Oda et al., Neural Machine Translation via Binary Code Prediction (ACL 2017). In hybrid-N the most "
         "frequent words have a softmax of size N and all others codes; -ec means that an error-correcting code "
-        "protects the bits; in brackets stands what differs from the paper. BLEU is in percent. A figure with ± is "
-        "the mean over seeds and half of their range, one without comes from one seed."
+        f"protects the bits; {shelves}in brackets stands what differs from the paper. BLEU is in percent. A figure "
+        "with ± is the mean over seeds and half of their range, one without comes from one seed."
     )
 
 

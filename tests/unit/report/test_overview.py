@@ -69,6 +69,12 @@ def test_a_vocabulary_without_rare_words(tmp_path):
     assert rows(overview(direction))["softmax"][-1] == "–"
 
 
+@pytest.mark.parametrize("head", ["binary-ec", {"type": "shelves", "visit": 2}], ids=str)
+def test_shelves_are_explained_where_they_are(tmp_path, head):
+    introduction, *_ = sections(ResultSet.load(save_all([make_result(head=head, sentences=20)], tmp_path)))
+    assert ("with shelves the first bits" in introduction.text) == (head != "binary-ec")
+
+
 class TestSection:
     @staticmethod
     def captions(results, folder):

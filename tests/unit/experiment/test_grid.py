@@ -43,7 +43,7 @@ class TestCells:
         monkeypatch.setattr(spec, "cluster_code", None)
         head = {"type": "binary-ec", "code": "clusters", "loss": "trellis"}
         (job,) = Grid.load(write_grid({"heads": [head]})).jobs()
-        assert job.name == "tiny-en-ja-binary-ec-code-clusters-trellis-seed-1"
+        assert job.name == "tiny-en-ja-binary-ec-clusters-trellis-seed-1"
         assert job.recipe.head.model_dump() == head
 
     def test_two_cells_of_one_name(self, write_grid):

@@ -14,7 +14,13 @@ from random import Random
 from attempt import ACCEPTED, MEMORY, REFUSED, Finding, attempt, peak_memory
 
 TOO_LARGE = 77  # the exit status of a process that grew too large
-COMPILED = ("trellis.kernels", "trellis.fused", "runtime.pruned_argmax", "runtime.code")  # not by Python
+COMPILED = (
+    "trellis.kernels",
+    "trellis.fused",
+    "runtime.pruned_argmax",
+    "runtime.row_products",
+    "runtime.code",
+)  # not by Python
 
 HEADER = struct.Struct("<QQQQQ")  # inputs tried, refused and accepted, peak memory; length of the present input
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from trellex.heads.distribution import Distribution
-from trellex.heads.spec import BinarySpec, HeadSpec, HybridSpec, SoftmaxSpec
+from trellex.heads.spec import BinarySpec, HeadSpec, HybridSpec, ShelvesSpec, SoftmaxSpec
 from trellex.runtime.code import CodeLayer
 from trellex.runtime.folder import Export, RuntimeManifest
 from trellex.runtime.hybrid import HybridLayer
+from trellex.runtime.shelves import ShelvesLayer
 from trellex.runtime.softmax import SoftmaxLayer
 
 
@@ -25,4 +26,9 @@ class Layer(Protocol):
         """Write the files that `load` reads. weights: arrays of the whole model by name, such as head.linear.bias"""
 
 
-LAYERS: dict[type[HeadSpec], type[Layer]] = {SoftmaxSpec: SoftmaxLayer, BinarySpec: CodeLayer, HybridSpec: HybridLayer}
+LAYERS: dict[type[HeadSpec], type[Layer]] = {
+    SoftmaxSpec: SoftmaxLayer,
+    BinarySpec: CodeLayer,
+    HybridSpec: HybridLayer,
+    ShelvesSpec: ShelvesLayer,
+}

@@ -14,6 +14,8 @@ from trellex.search import beam, greedy, sample, score
 EC = "hybrid-9-ec"
 TIED = {"type": "softmax", "tied": True}
 TRELLIS, MIXTURE = {"loss": "trellis"}, {"mixtures": 3}
+COMPLETE = {"generators": "complete", "memory": 3}
+SHELVES = {"type": "shelves", "words": 8, "visit": 2, "memory": 3, "code": "random"}
 MODELS = [
     ("softmax", {}),
     ("softmax", {"target_size": 300, "hidden_size": 32, "input_feeding": True}),
@@ -41,8 +43,16 @@ MODELS = [
     ({"type": "hybrid-38-ec", **TRELLIS}, {}),
     (TIED, {}),
     (TIED, {"target_size": 300, "hidden_size": 32, "input_feeding": True}),
+    ({"type": "binary-ec", **COMPLETE}, {"input_feeding": True}),
+    ({"type": "binary-ec", "generators": "complete", "code": "random"}, {"target_size": 300, "hidden_size": 32}),
+    ({"type": EC, **COMPLETE}, {"input_feeding": True}),
+    ({"type": EC, "code": "random", **COMPLETE, **MIXTURE}, {"target_size": 300, "hidden_size": 32}),
+    (SHELVES, {}),
+    ({**SHELVES, "visit": 1, "code": "frequency"}, {"target_size": 256, "hidden_size": 32, "input_feeding": True}),
+    ({**SHELVES, "words": 4, "visit": 5, "memory": 4}, {"target_size": 300, "hidden_size": 32}),
+    ({**SHELVES, "words": 64, "visit": 100, "blend": False}, {"target_size": 300}),
 ]
-OF_EACH_KIND = [MODELS[place] for place in (0, 2, 4, 6, 9, 12, 16, 17, 22, 24)]
+OF_EACH_KIND = [MODELS[place] for place in (0, 2, 4, 6, 9, 12, 16, 17, 22, 24, 27, 28, 30, 31, 32)]
 
 
 def each(models):

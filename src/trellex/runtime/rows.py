@@ -1,0 +1,56 @@
+"""Rows of weights as files: in single precision, or in 8 bits with a scale each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellex.npy import write_header
+from trellex.runtime.folder import Export
+
+Floats = NDArray[np.float32]
+
+
+class Rows(NamedTuple):
+    """A linear layer with an output a row, any shape of them."""
+
+    weight: NDArray[Any]  # in single precision, or bytes around 128  [.., H]
+    scales: Floats  # of bytes, otherwise 1  [..]
+    bias: Floats  # [..]
+
+    @property
+    def is_rounded(self) -> bool:
+        return self.weight.dtype == np.uint8
+
+    @classmethod
+    def load(
+        cls, export: Export, name: str, shape: tuple[int, ...], width: int, is_rounded: bool, mapped: bool = False
+    ) -> Rows:
+        """Those that `save` wrote. Raises ValueError if they are not of this shape and H = `width`.
+
+        mapped: the weights stay on disk until they are needed
+        """
+        kind = np.uint8 if is_rounded else np.float32
+        weight = export.array(f"{name}.weight", (*shape, width), kind, mapped=mapped)
+        scales = export.array(f"{name}.scales", shape) if is_rounded else np.broadcast_to(np.float32(1), shape)
+        return cls(weight, scales, export.array(f"{name}.bias", shape))
+
+    @staticmethod
+    def save(folder: Path, name: str, blocks: Iterable[Floats], width: int, bias: Floats, is_rounded: bool) -> None:
+        """Write weights, given as some rows [.., H] after the other, H = `width`, in all as many as biases."""
+        from trellex.runtime.onnx_graph import quantized
+
+        np.save(folder / f"{name}.bias.npy", bias.astype(np.float32, copy=False))
+        scales: list[Floats] = []
+        with (folder / f"{name}.weight.npy").open("wb") as file:
+            write_header(file, np.uint8 if is_rounded else np.float32, (*bias.shape, width))
+            for block in blocks:
+                rows, of_rows = quantized(block) if is_rounded else (block.astype(np.float32, copy=False), bias[:0])
+                file.write(rows.tobytes())
+                scales.append(of_rows)
+        if is_rounded:
+            np.save(folder / f"{name}.scales.npy", np.concatenate(scales).reshape(bias.shape))

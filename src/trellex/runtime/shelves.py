@@ -1,0 +1,111 @@
+"""Shelves of words: the trellis that finds them, and the words' vectors shelf by shelf, mapped from a file."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellex.arrays import bits_to_number, number_to_bits
+from trellex.codes import Code, load_code
+from trellex.heads.shelf_distribution import ShelfDistribution
+from trellex.heads.spec import ShelvesSpec
+from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
+from trellex.runtime.rows import Rows
+from trellex.trellis import CompleteCode
+from trellex.trellis.lattice import Register
+
+FEW = 2  # hidden states up to which one compiled search for the best word is faster
+BLOCK = 1 << 13  # words whose vectors are computed at a time
+
+Ints = NDArray[np.int64]
+Floats = NDArray[Any]
+
+
+class ShelvesLayer(ShelfDistribution):
+    """The layer of the trellis and the words' vectors, already multiplied by the layer u before them.
+
+    Args:
+        spec, code, vocab_size: see `ShelfDistribution`
+        trellis: to its logits  [L, H]
+        words: in the order of their shelves and of their places there  [S, W, H]
+    """
+
+    def __init__(self, spec: ShelvesSpec, code: Code, vocab_size: int, trellis: Rows, words: Rows) -> None:
+        super().__init__(spec, code, vocab_size)
+        from trellex.runtime import pruned_argmax, row_products  # they load numba
+
+        self.hidden_size, self._trellis = words.weight.shape[-1], trellis
+        self._ids = _ids_by_shelf(spec, code)
+        self._word_rows = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
+        self._fast = True if pruned_argmax.is_supported() else None
+        self._products = row_products
+        tables = *trellis, _places(self.ecc.register, self.num_shelves), *self._word_rows
+        self._best_word = partial(row_products.best_word, *tables, self.visit, self.blend, self._fast)
+
+    @classmethod
+    def load(cls, export: Export, threads: int) -> Self:
+        manifest = export.manifest
+        spec, size = manifest.head, manifest.model.hidden_size
+        assert isinstance(spec, ShelvesSpec)
+        try:
+            code = spec.check_code(load_code(export.file("code.json")), manifest.vocab_size)
+            length = CompleteCode(spec.memory).length(spec.shelf_bits(code.num_bits))
+            trellis = Rows.load(export, "shelves", (length,), size, manifest.is_int8)
+            shape = _ids_by_shelf(spec, code).shape
+            words = Rows.load(export, "words", shape, size, manifest.is_int8, mapped=True)
+            return cls(spec, code, manifest.vocab_size, trellis, words)
+        except ValueError as error:
+            problem = str(error).removesuffix(f"; {REMEDY}")
+            raise ValueError(f"{export.path}: the shelves do not fit ({problem}); {REMEDY}") from error
+
+    @staticmethod
+    def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
+        spec, size, is_int8 = manifest.head, manifest.model.hidden_size, manifest.is_int8
+        assert isinstance(spec, ShelvesSpec)
+        trellis = weights["head.shelves.weight"]
+        Rows.save(folder, "shelves", [trellis], size, weights["head.shelves.bias"], is_int8)
+        ids = _ids_by_shelf(spec, load_code(folder / "code.json"))
+        vectors, project = weights["network.decoder.embedding.weight"], weights["head.words.project.weight"]
+        blocks = (ids.reshape(-1)[start : start + BLOCK] for start in range(0, ids.size, BLOCK))
+        rows = (np.where(block[:, None] < 0, 0, vectors[block]) @ project for block in blocks)
+        Rows.save(folder, "words", rows, size, np.where(ids < 0, 0, weights["head.words.bias"][ids]), is_int8)
+
+    def shelf_logits(self, h: Floats) -> Floats:
+        if not self._trellis.is_rounded:
+            return h @ self._trellis.weight.T + self._trellis.bias
+        logits = np.empty((len(h), self.length), np.float32)
+        self._products.multiply(h, *self._trellis, self._fast, logits)
+        return logits
+
+    def word_scores(self, h: Floats, shelves: Ints) -> Floats:
+        scores = np.empty((*shelves.shape, self.width), np.float32)
+        self._products.score_words(h, shelves, *self._word_rows, self._fast, scores)
+        return scores
+
+    def _best(self, h: Floats) -> Ints:
+        shelves, places = np.empty((2, len(h)), np.int64)
+        if len(h) > FEW or self._best_word(h, shelves, places) >= 0:
+            return super()._best(h)
+        return self._ids[shelves, places]
+
+
+def _ids_by_shelf(spec: ShelvesSpec, code: Code) -> Ints:
+    """The words of all shelves in the order of their places, −1 where there is none. -> [S, W]"""
+    shelf_bits = spec.shelf_bits(code.num_bits)
+    shelves, width = np.arange(1 << shelf_bits), -(-code.vocab_size >> shelf_bits)
+    ids: Ints = code.words(shelves[:, None] + (np.arange(width) << shelf_bits))
+    return ids
+
+
+def _places(register: Register, num_shelves: int) -> NDArray[np.int32]:
+    """Which logit of the trellis the highest bit of a shelf's number adds to the score of the others. -> [S]"""
+    places, bits = np.zeros(num_shelves, np.int32), number_to_bits(np.arange(num_shelves), num_shelves.bit_length() - 1)
+    for step in range(bits.shape[1]):
+        first = max(0, step - register.memory)
+        state = bits_to_number(bits[1 << step : 2 << step, first:step][:, ::-1])
+        places[1 << step : 2 << step] = register.first_output(step) + state
+    return places

@@ -1,4 +1,4 @@
-"""Products with rows of weights in 8 bits or single precision, and the best word on the best shelves, compiled.
+"""Products with rows of weights in 8 bits or single precision, and the best word of shelves by them, compiled.
 
 CPUs with AVX-512 VNNI multiply bytes by an instruction of theirs, others by plain loops that give the same sums. What
 is compiled stands in this one file, because numba's cache looks for changes in the file of a function alone.
@@ -15,85 +15,84 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from trellex.trellis.kernels import compiled, compiled_maxima
+from trellex.trellis.kernels import compiled, compiled_maxima, compiled_sums
 
 ZERO = 128  # the byte that stands for the weight 0
 BYTE = 127  # the largest unit of a hidden state in 8 bits
 LINE = 64  # bytes that come from memory together, and that one instruction multiplies
-AHEAD = 4096  # bytes from a weight to the one to be fetched meanwhile
+AHEAD = 4096  # bytes from a weight to the one to be fetched meanwhile: CPUs do not look beyond a page themselves
 TINY = 1e-30  # hidden states below it add nothing, and their inverse overflows
+ROUNDING = np.float32(3 << 22)  # what is added to a number in single precision loses its fraction
 ANY_ORDER: Any = {"fastmath": {"contract", "reassoc"}, "error_model": "numpy"}  # of sums
 
 
 @compiled
 def multiply(h, weight, scales, bias, fast, products):
-    """h [N, H], weight [O, H], scales, bias [O] -> products [N, O]
+    """A linear layer. h [N, H], weight [R, H], scales, bias [R] -> products [N, R]
 
     fast: None unless the CPU has the instruction
     """
-    states = _states(h, weight)
-    for output in range(weight.shape[0]):
-        for row in range(h.shape[0]):
-            products[row, output] = _product(states, row, weight[output], scales[output], fast, AHEAD) + bias[output]
+    units, steps, excess = _states(h, weight)
+    for number in range(len(h)):
+        state = units[number], steps[number], excess[number]
+        _add_products(*state, weight, scales, bias, 0, fast, AHEAD, products[number])
 
 
 @compiled
-def score_words(h, shelves, vectors, scales, bias, fast, scores):
-    """h [N, H], shelves [N, K], vectors [S, W, H], scales, bias [S, W] -> scores [N, K, W]"""
-    states = _states(h, vectors)
-    for row in range(h.shape[0]):
-        for rank in range(shelves.shape[1]):
-            _score_shelf(states, row, shelves[row], rank, vectors, scales, bias, fast, scores[row, rank])
+def score_words(h, shelves, weight, scales, bias, fast, scores):
+    """Products with all words of some shelves. h [N, H], shelves [N, K], weight [S · W, H] -> scores [N, K, W]"""
+    units, steps, excess = _states(h, weight)
+    for number in range(len(h)):
+        state = units[number], steps[number], excess[number]
+        _visit(*state, shelves[number], weight, scales, bias, fast, scores[number])
 
 
 @compiled
 def best_word(
-    shelf_weight, shelf_scales, shelf_bias, places, vectors, scales, bias, visit, blend, fast, h, shelves, on_shelves
+    trellis_weight, trellis_scales, trellis_bias, places, weight, scales, bias, width, visit, blend, fast, h, words
 ):
-    """The best word of each row by its shelf and its place on that. h [N, H] -> shelves, on_shelves [N]
+    """The best word of each row by its place among those of all shelves. h [N, H] -> words [N]
 
     It is sought on the shelves that are visited. That it is no less probable than the next shelf is known without the
     trellis' normaliser, which both have. Returns the first row in which it may be less, or where a logit is NaN, or −1.
 
-    shelf_weight, shelf_scales, shelf_bias: of the trellis' logits  [L, H], [L], [L]
+    trellis_weight, trellis_scales, trellis_bias: to the trellis' logits  [L, H], [L], [L]
     places: which logit the highest bit of a number adds to the score of the number without it  [S]
-    vectors, scales, bias: of words, −inf where a place is empty  [S, W, H], [S, W], [S, W]
+    weight, scales, bias: of words, −inf where there is none  [S · W, H], [S · W], [S · W]
     """
-    logits = np.empty(shelf_weight.shape[0], np.float32)
-    all_scores, values = np.empty(len(places)), np.empty((visit, vectors.shape[1]), np.float32)
-    best_shelves, best_scores = np.empty(visit + 1, np.int64), np.empty(visit + 1)
-    states = _states(h, vectors)
-    for row in range(h.shape[0]):
-        for output in range(len(logits)):
-            weight, scale = shelf_weight[output], shelf_scales[output]
-            logits[output] = _product(states, row, weight, scale, fast, AHEAD) + shelf_bias[output]
+    logits, all_scores = np.empty(len(trellis_bias), np.float32), np.empty(len(places))
+    shelves, scores = np.empty(visit + 1, np.int64), np.empty(visit + 1)
+    values = np.empty((visit, width), np.float32)
+    units, steps, excess = _states(h, weight)
+    for number in range(len(h)):
+        state = units[number], steps[number], excess[number]
+        _add_products(*state, trellis_weight, trellis_scales, trellis_bias, 0, fast, AHEAD, logits)
         if not _score_all(logits, places, all_scores):
-            return row
-        _select(all_scores, best_shelves, best_scores)
-        highest = -math.inf
+            return number
+        _select(all_scores, shelves, scores)
+        _visit(*state, shelves[:visit], weight, scales, bias, fast, values)
+        highest = np.float32(-np.inf)
         for rank in range(visit):
-            _score_shelf(states, row, best_shelves[:visit], rank, vectors, scales, bias, fast, values[rank])
-            added = best_scores[rank] if blend else 0.0
-            for place in range(values.shape[1]):
-                value = values[rank, place] + added
-                if value > highest:
-                    highest, shelves[row], on_shelves[row] = value, best_shelves[rank], place
-        if not _surpasses_others(values, best_scores, highest, blend):
-            return row
+            if blend:
+                values[rank] += np.float32(scores[rank] - scores[0])
+            for place in range(width):
+                if values[rank, place] > highest:
+                    highest, words[number] = values[rank, place], shelves[rank] * width + place
+        if not _surpasses_others(values, scores, highest):
+            return number
     return -1
 
 
 @compiled
 def _score_all(logits, places, scores):
-    """The scores of all shelves. logits [L], places [S] -> scores [S]; False if a logit is NaN"""
-    scores[0], half = 0.0, 1
+    """The scores of all shelves. logits [L], places [S] -> scores [S]; False if a logit is not finite"""
+    scores[0], half, bad = 0.0, 1, np.float32(0)
     while half < len(places):
         for number in range(half):
             scores[half + number] = scores[number] + logits[places[half + number]]
         half *= 2
-    bad = 0.0
     for place in range(len(logits)):
-        bad += logits[place] * 0
+        bad += logits[place] * np.float32(0)
     return bad == 0
 
 
@@ -115,34 +114,52 @@ def _select(scores, numbers, best):
 
 
 @compiled
-def _surpasses_others(values, scores, highest, blend):
+def _surpasses_others(values, scores, highest):
     """Whether the best of visited words is at least as probable as any shelf that is not visited.
 
-    values [K, W], scores of shelves, that of the next one last [K + 1]
+    values [K, W]; scores of shelves, that of the next one last  [K + 1]
     """
     visit = len(scores) - 1
     visited = 0.0
     for rank in range(visit):
-        visited += math.exp(scores[rank] - scores[0])
-    most = visited * math.exp(scores[0] - scores[visit])  # P(visited) / P(next shelf)
-    if values.size <= most:
+        visited += math.exp(scores[rank] - scores[visit])  # P(shelf) / P(next shelf)
+    if values.size <= visited or _bound(values.reshape(-1), highest) <= visited:
         return True
     total = 0.0
-    for rank in range(visit):
-        shift = highest - scores[rank] if blend else highest
-        for place in range(values.shape[1]):
-            total += math.exp(values[rank, place] - shift)
-    return total <= most
+    for value in values.flat:
+        total += math.exp(value - highest)
+    return total <= visited
+
+
+@compiled_sums
+def _bound(values, highest):
+    """A little more than Σ exp(value − highest), for 1 + x/n ≤ exp(x/n). values [N]"""
+    total = np.float32(0)
+    for place in range(len(values)):
+        power = np.float32(1) + (highest - values[place]) * np.float32(1 / 32)
+        for _ in range(5):
+            power *= power
+        total += np.float32(1) / power
+    return total * np.float32(1.001)  # rounding
 
 
 @compiled
-def _score_shelf(states, number, shelves, rank, vectors, scales, bias, fast, scores):
-    """f of the words of one of some shelves, while those of the next are fetched. shelves [K] -> scores [W]"""
-    shelf, following = shelves[rank], shelves[min(rank + 1, len(shelves) - 1)]
-    ahead = (following - shelf) * vectors.shape[1] * vectors.shape[2] * vectors.itemsize
-    for place in range(vectors.shape[1]):
-        product = _product(states, number, vectors[shelf, place], scales[shelf, place], fast, ahead)
-        scores[place] = product + bias[shelf, place]
+def _visit(units, step, excess, shelves, weight, scales, bias, fast, scores):
+    """f of the words of some shelves, while those of the next shelf are fetched. shelves [K] -> scores [K, W]"""
+    width = scores.shape[1]
+    for rank in range(len(shelves)):
+        following = shelves[min(rank + 1, len(shelves) - 1)]
+        ahead = (following - shelves[rank]) * width * weight.shape[1] * weight.itemsize
+        _add_products(units, step, excess, weight, scales, bias, shelves[rank] * width, fast, ahead, scores[rank])
+
+
+@compiled
+def _add_products(units, step, excess, weight, scales, bias, first, fast, ahead, sums):
+    """A state times some rows of weights, while what is so many bytes ahead is fetched. units [H] -> sums [W]"""
+    for place in range(len(sums)):
+        row = first + place
+        total = np.float32(_dot(units, weight, row, fast, ahead) - excess)
+        sums[place] = total * (step * scales[row]) + bias[row]
 
 
 def _states(h, weight):
@@ -164,16 +181,22 @@ def _in_bytes(h):
     """Rounded, each row to its own step, which is NaN if a unit is not finite. h [N, H] -> [N, H], [N], [N]"""
     small = np.empty(h.shape, np.int8)
     sizes, excess = np.empty(len(h), np.float32), np.empty(len(h), np.int32)
-    for row in range(len(h)):
-        largest = _largest(h[row])
+    for number in range(len(h)):
+        largest = _largest(h[number])
         steps = np.float32(BYTE) / largest if largest > TINY else np.float32(0)
-        total, bad = np.int32(0), np.float32(0)
-        for unit in range(h.shape[1]):
-            small[row, unit] = np.int8(np.rint(h[row, unit] * steps))
-            total += np.int32(small[row, unit])
-            bad += h[row, unit] * np.float32(0)
-        sizes[row], excess[row] = largest / np.float32(BYTE) + bad, ZERO * total
+        total = _round(h[number], steps, small[number])
+        sizes[number], excess[number] = largest / np.float32(BYTE) + total * 0, ZERO * total
     return small, sizes, excess
+
+
+@compiled
+def _round(h, steps, small):
+    total = np.int32(0)
+    for unit in range(len(h)):
+        rounded = np.int32(h[unit] * steps + ROUNDING - ROUNDING)
+        small[unit] = rounded
+        total += rounded
+    return total
 
 
 @compiled_maxima
@@ -184,76 +207,68 @@ def _largest(h):
     return largest
 
 
-@compiled
-def _product(states, number, row, scale, fast, ahead):
-    """One of the states times a row of weights, while what is so many bytes ahead is fetched."""
-    units, steps, excess = states
-    return np.float32(_dot(units[number], row, fast, ahead) - excess[number]) * (steps[number] * scale)
-
-
-def _dot(units, row, fast, ahead):
-    """[H], [H] -> the sum of their products"""
+def _dot(units, weight, row, fast, ahead):
+    """The sum of products of a state and one row. units [H], weight [R, H]"""
 
 
 @overload(_dot, jit_options=ANY_ORDER)
-def _dot_of_kind(units, row, fast, ahead):
+def _dot_of_kind(units, weight, row, fast, ahead):
     if isinstance(units.dtype, types.Float):
         return _dot_of_numbers
     return _dot_of_bytes if isinstance(fast, types.NoneType) else _dot_of_lines
 
 
-def _dot_of_numbers(units, row, fast, ahead):
+def _dot_of_numbers(units, weight, row, fast, ahead):
     total = np.float32(0)
-    for unit in range(len(units)):
-        total += units[unit] * row[unit]
+    for unit in range(weight.shape[1]):
+        total += units[unit] * weight[row, unit]
     return total
 
 
-def _dot_of_bytes(units, row, fast, ahead):
+def _dot_of_bytes(units, weight, row, fast, ahead):
     total = np.int32(0)
-    for unit in range(len(units)):
-        total += np.int32(units[unit]) * np.int32(row[unit])
+    for unit in range(weight.shape[1]):
+        total += np.int32(units[unit]) * np.int32(weight[row, unit])
     return total
 
 
-def _dot_of_lines(units, row, fast, ahead):
-    total = _add_lines(units, row, ahead)
-    for unit in range(len(units) // LINE * LINE, len(units)):
-        total += np.int32(units[unit]) * np.int32(row[unit])
+def _dot_of_lines(units, weight, row, fast, ahead):
+    total = _add_lines(units, weight, row, ahead)
+    for unit in range(weight.shape[1] // LINE * LINE, weight.shape[1]):
+        total += np.int32(units[unit]) * np.int32(weight[row, unit])
     return total
 
 
 @intrinsic
-def _add_lines(typing_context, units, row, ahead):
-    """The sum of products over all whole lines. units: signed bytes [H], row: unsigned bytes [H]"""
+def _add_lines(typing_context, units, weight, row, ahead):
+    """The sum of products over all whole lines. units: signed bytes [H], weight: unsigned bytes [R, H]"""
 
     def generate(context, builder, signature, arguments):
         factors, weights = (
             context.make_array(signature.args[place])(context, builder, arguments[place]) for place in (0, 1)
         )
-        number, address = ir.IntType(32), ir.IntType(8).as_pointer()
-        vector = ir.VectorType(number, LINE // 4)
+        whole, address = ir.IntType(32), ir.IntType(8).as_pointer()
+        vector = ir.VectorType(whole, LINE // 4)
         add_products = ir.FunctionType(vector, [vector, vector, vector])
         name = "llvm.x86.avx512.vpdpbusd.512"
         add_products = cgutils.get_or_insert_function(builder.module, add_products, name)
-        prefetch = ir.FunctionType(ir.VoidType(), [address, number, number, number])
+        prefetch = ir.FunctionType(ir.VoidType(), [address, whole, whole, whole])
         prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address], prefetch)
-        add_up = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(number, [vector]), "llvm.vector.reduce.add.v16i32"
-        )
+        add_up = ir.FunctionType(whole, [vector])
+        add_up = cgutils.get_or_insert_function(builder.module, add_up, "llvm.vector.reduce.add.v16i32")
         width = builder.extract_value(factors.shape, 0)
         offset = width.type
         total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0] * (LINE // 4)))
+        of_row = builder.gep(weights.data, [builder.mul(arguments[2], width)])
         end = builder.and_(width, offset(-LINE))
         with cgutils.for_range_slice(builder, offset(0), end, offset(LINE)) as (unit, _):
-            here = builder.gep(weights.data, [unit])
-            start = builder.gep(factors.data, [unit])
-            bytes_, signed = (
-                builder.load(builder.bitcast(each, vector.as_pointer()), align=1) for each in (here, start)
+            signed, unsigned = (
+                builder.load(builder.bitcast(builder.gep(begin, [unit]), vector.as_pointer()), align=1)
+                for begin in (factors.data, of_row)
             )
-            builder.store(builder.call(add_products, [builder.load(total), bytes_, signed]), total)
-            fetched = builder.bitcast(builder.gep(here, [arguments[2]]), address)
-            builder.call(prefetch, [fetched, number(0), number(2), number(1)])  # to be read, into the second cache
+            builder.store(builder.call(add_products, [builder.load(total), unsigned, signed]), total)
+            fetched = builder.bitcast(builder.gep(of_row, [builder.add(unit, arguments[3])]), address)
+            builder.call(prefetch, [fetched, whole(0), whole(2), whole(1)])  # to be read, into the second cache
         return builder.call(add_up, [builder.load(total)])
 
-    return types.int32(units, row, types.intp), generate
+    return types.int32(units, weight, types.intp, types.intp), generate

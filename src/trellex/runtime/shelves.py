@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -38,13 +39,15 @@ class ShelvesLayer(ShelfDistribution):
         super().__init__(spec, code, vocab_size)
         from trellex.runtime import pruned_argmax, row_products  # they load numba
 
-        self.hidden_size, self._trellis = words.weight.shape[-1], trellis
-        self._ids = _ids_by_shelf(spec, code)
-        self._word_rows = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
+        self.hidden_size, self._trellis = trellis.weight.shape[1], trellis
+        self._ids = _ids_by_shelf(spec, code).reshape(-1)
+        bias = np.where(self._ids < 0, np.float32(-np.inf), words.bias.reshape(-1))
+        self._word_rows = Rows(words.weight.reshape(-1, self.hidden_size), words.scales.reshape(-1), bias)
         self._fast = True if pruned_argmax.is_supported() else None
         self._products = row_products
         tables = *trellis, _places(self.ecc.register, self.num_shelves), *self._word_rows
-        self._best_word = partial(row_products.best_word, *tables, self.visit, self.blend, self._fast)
+        options = self.width, self.visit, self.blend, self._fast
+        self._best_word: Callable[..., int] = partial(row_products.best_word, *tables, *options)
 
     @classmethod
     def load(cls, export: Export, threads: int) -> Self:
@@ -87,10 +90,10 @@ class ShelvesLayer(ShelfDistribution):
         return scores
 
     def _best(self, h: Floats) -> Ints:
-        shelves, places = np.empty((2, len(h)), np.int64)
-        if len(h) > FEW or self._best_word(h, shelves, places) >= 0:
+        places = np.empty(len(h), np.int64)
+        if len(h) > FEW or self._best_word(h, places) >= 0:
             return super()._best(h)
-        return self._ids[shelves, places]
+        return self._ids[places]
 
 
 def _ids_by_shelf(spec: ShelvesSpec, code: Code) -> Ints:

@@ -15,9 +15,11 @@ from trellex.codes import Code, FrequencyCode, load_code
 from trellex.heads.distribution import CodeDistribution
 from trellex.heads.spec import CodeSpec
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
+from trellex.runtime.rows import SMALL, Rows
 from trellex.trellis.lattice import lattice_of
 
 NUMBER = np.dtype(np.int64)
+ROUNDED = "bits.linear"  # the layer that may be in 8 bits
 FEW = 2  # hidden states up to which multiplying them in the kernel is faster than by BLAS
 
 Ints = NDArray[np.int64]
@@ -31,7 +33,7 @@ class CodeLayer(CodeDistribution):
     Args:
         spec, code, vocab_size: see `CodeDistribution`
         hidden_size: H
-        linear: to the logits of all parts' redundant bits
+        linear: to the logits of all parts' redundant bits; rounded to 8 bits if they are many
         hidden: the layer before, with rectified linear units, if there is one
         weights: to the weights of the parts, if there are several
     """
@@ -42,7 +44,7 @@ class CodeLayer(CodeDistribution):
         code: Code,
         vocab_size: int,
         hidden_size: int,
-        linear: Linear,
+        linear: Linear | Rows,
         hidden: Linear | None = None,
         weights: Linear | None = None,
     ) -> None:
@@ -52,7 +54,7 @@ class CodeLayer(CodeDistribution):
         self.hidden_size, self._linear, self._hidden, self._weights = hidden_size, linear, hidden, weights
         self.mixtures, self._numbers_are_words = len(linear[1]) // self.length, isinstance(self.code, FrequencyCode)
         lattice = lattice_of(self.ecc.register, self.code.num_bits, self.code.vocab_size, self.automaton)
-        self._few = -1 if lattice.butterfly is None else FEW
+        self._few = -1 if lattice.butterfly is None or isinstance(linear, Rows) else FEW
         self._host, self._lattice = host, lattice
         tables: tuple[Any, ...] = (*linear, *(lattice.butterfly or ()))
         self._read_best: Callable[..., int] = partial(kernels.read_best, *tables)
@@ -73,12 +75,13 @@ class CodeLayer(CodeDistribution):
         try:
             code = spec.check_code(load_code(export.file("code.json")), manifest.vocab_size)
             length = spec.mixtures * spec.error_correction().length(code.num_bits)
+            is_rounded = f"{ROUNDED}.scales.npy" in manifest.files
             return cls(
                 spec,
                 code,
                 manifest.vocab_size,
                 hidden_size,
-                linear("linear", inputs, length),
+                Rows.load(export, ROUNDED, (length,), inputs, True) if is_rounded else linear("linear", inputs, length),
                 linear("hidden", hidden_size, inputs) if spec.hidden_layer else None,
                 linear("weights", inputs, spec.mixtures) if spec.mixtures > 1 else None,
             )
@@ -88,9 +91,13 @@ class CodeLayer(CodeDistribution):
 
     @staticmethod
     def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
-        for name, value in weights.items():
-            if name.startswith("head.bits."):
-                np.save(folder / f"{name.removeprefix('head.')}.npy", value)
+        assert isinstance(manifest.head, CodeSpec)
+        bits = {name.removeprefix("head."): value for name, value in weights.items() if name.startswith("head.bits.")}
+        if manifest.is_int8 and manifest.head.is_complete and bits[f"{ROUNDED}.weight"].size > SMALL:
+            weight, bias = bits.pop(f"{ROUNDED}.weight"), bits.pop(f"{ROUNDED}.bias")
+            Rows.save(folder, ROUNDED, [weight], weight.shape[1], bias, is_rounded=True)
+        for name, value in bits.items():
+            np.save(folder / f"{name}.npy", value)
 
     def outputs(self, h: Floats) -> tuple[Floats, Floats]:
         inputs = self._inputs(h)
@@ -127,6 +134,8 @@ class CodeLayer(CodeDistribution):
         return numbers + self.offset if self.offset else numbers
 
 
-def _apply(layer: Linear, inputs: Floats) -> Floats:
+def _apply(layer: Linear | Rows, inputs: Floats) -> Floats:
     """[N, I] -> [N, O], in double precision from then on"""
+    if isinstance(layer, Rows):
+        return layer.multiply(inputs).astype(np.float64)
     return (inputs @ layer[0].T + layer[1]).astype(np.float64)

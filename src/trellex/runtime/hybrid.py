@@ -10,10 +10,10 @@ import numpy as np
 from trellex.heads.distribution import HybridDistribution
 from trellex.runtime.code import CodeLayer
 from trellex.runtime.folder import Export, RuntimeManifest
+from trellex.runtime.rows import SMALL
 from trellex.runtime.session import Session
 
 FEW = 2  # hidden states up to which one compiled search for the best word is faster than ONNX Runtime
-SMALL = 1 << 18  # weights up to which the softmax is not rounded: then it is cheap, and rounding costs most
 
 
 class HybridLayer(HybridDistribution):

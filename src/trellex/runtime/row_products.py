@@ -49,7 +49,7 @@ def score_words(h, shelves, weight, scales, bias, fast, scores):
 
 @compiled
 def best_word(
-    trellis_weight, trellis_scales, trellis_bias, places, weight, scales, bias, width, visit, blend, fast, h, words
+    trellis_weight, trellis_scales, trellis_bias, places, weight, scales, bias, fast, width, visit, blend, h, words
 ):
     """The best word of each row by its place among those of all shelves. h [N, H] -> words [N]
 

@@ -12,19 +12,28 @@ from numpy.typing import NDArray
 from trellex.npy import write_header
 from trellex.runtime.folder import Export
 
+SMALL = 1 << 18  # weights up to which a layer is not rounded: then it is cheap, and rounding costs most
+
 Floats = NDArray[np.float32]
 
 
 class Rows(NamedTuple):
-    """A linear layer with an output a row, any shape of them."""
+    """A linear layer, as compiled code takes it."""
 
-    weight: NDArray[Any]  # in single precision, or bytes around 128  [.., H]
-    scales: Floats  # of bytes, otherwise 1  [..]
-    bias: Floats  # [..]
+    weight: NDArray[Any]  # in single precision, or bytes around 128  [R, H]
+    scales: Floats  # of bytes, otherwise 1  [R]
+    bias: Floats  # [R]
+    fast: bool | None  # None unless this CPU has an instruction for bytes
 
-    @property
-    def is_rounded(self) -> bool:
-        return self.weight.dtype == np.uint8
+    def multiply(self, h: Floats) -> Floats:
+        """h [N, H] -> [N, R]"""
+        if self.weight.dtype == np.float32:
+            return h @ self.weight.T + self.bias
+        from trellex.runtime import row_products  # loads numba
+
+        products = np.empty((len(h), len(self.bias)), np.float32)
+        row_products.multiply(h, *self, products)
+        return products
 
     @classmethod
     def load(
@@ -34,10 +43,14 @@ class Rows(NamedTuple):
 
         mapped: the weights stay on disk until they are needed
         """
+        from trellex.runtime import pruned_argmax  # loads numba
+
         kind = np.uint8 if is_rounded else np.float32
         weight = export.array(f"{name}.weight", (*shape, width), kind, mapped=mapped)
         scales = export.array(f"{name}.scales", shape) if is_rounded else np.broadcast_to(np.float32(1), shape)
-        return cls(weight, scales, export.array(f"{name}.bias", shape))
+        bias = export.array(f"{name}.bias", shape)
+        fast = True if is_rounded and pruned_argmax.is_supported() else None
+        return cls(weight.reshape(-1, width), scales.reshape(-1), bias.reshape(-1), fast)
 
     @staticmethod
     def save(folder: Path, name: str, blocks: Iterable[Floats], width: int, bias: Floats, is_rounded: bool) -> None:

@@ -32,22 +32,21 @@ class ShelvesLayer(ShelfDistribution):
     Args:
         spec, code, vocab_size: see `ShelfDistribution`
         trellis: to its logits  [L, H]
-        words: in the order of their shelves and of their places there  [S, W, H]
+        words: in the order of their shelves and of their places there  [S · W, H]
     """
 
     def __init__(self, spec: ShelvesSpec, code: Code, vocab_size: int, trellis: Rows, words: Rows) -> None:
         super().__init__(spec, code, vocab_size)
-        from trellex.runtime import pruned_argmax, row_products  # they load numba
+        from trellex.runtime import row_products  # loads numba
 
         self.hidden_size, self._trellis = trellis.weight.shape[1], trellis
         self._ids = _ids_by_shelf(spec, code).reshape(-1)
-        bias = np.where(self._ids < 0, np.float32(-np.inf), words.bias.reshape(-1))
-        self._word_rows = Rows(words.weight.reshape(-1, self.hidden_size), words.scales.reshape(-1), bias)
-        self._fast = True if pruned_argmax.is_supported() else None
-        self._products = row_products
-        tables = *trellis, _places(self.ecc.register, self.num_shelves), *self._word_rows
-        options = self.width, self.visit, self.blend, self._fast
-        self._best_word: Callable[..., int] = partial(row_products.best_word, *tables, *options)
+        self._word_rows = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
+        self._score_words: Callable[..., None] = row_products.score_words
+        places, options = _places(self.ecc.register, self.num_shelves), (self.width, self.visit, self.blend)
+        self._best_word: Callable[..., int] = partial(
+            row_products.best_word, *trellis[:3], places, *self._word_rows, *options
+        )
 
     @classmethod
     def load(cls, export: Export, threads: int) -> Self:
@@ -78,15 +77,11 @@ class ShelvesLayer(ShelfDistribution):
         Rows.save(folder, "words", rows, size, np.where(ids < 0, 0, weights["head.words.bias"][ids]), is_int8)
 
     def shelf_logits(self, h: Floats) -> Floats:
-        if not self._trellis.is_rounded:
-            return h @ self._trellis.weight.T + self._trellis.bias
-        logits = np.empty((len(h), self.length), np.float32)
-        self._products.multiply(h, *self._trellis, self._fast, logits)
-        return logits
+        return self._trellis.multiply(h)
 
     def word_scores(self, h: Floats, shelves: Ints) -> Floats:
         scores = np.empty((*shelves.shape, self.width), np.float32)
-        self._products.score_words(h, shelves, *self._word_rows, self._fast, scores)
+        self._score_words(h, shelves, *self._word_rows, scores)
         return scores
 
     def _best(self, h: Floats) -> Ints:

@@ -74,6 +74,8 @@ def butterfly(rows, outputs, automaton, of_probs, numbers, scores):
     outputs, automaton: the `butterfly` of a `Lattice`
     of_probs: whether rows hold probabilities instead of logits
     """
+    if outputs.ndim == 1:
+        return _complete_butterfly(rows, outputs, automaton, of_probs, numbers, scores)
     num_outputs, half = outputs.ndim, outputs.shape[-1]  # the first is known when this is compiled
     is_one = outputs.reshape((num_outputs, half))
     num_bits, largest = automaton.shape[0], _largest(rows)
@@ -108,16 +110,63 @@ def butterfly(rows, outputs, automaton, of_probs, numbers, scores):
                 odd[:] = -math.inf
             for q in range(half):
                 score[2 * q], score[2 * q + 1] = even[q], odd[q]
-        number, q, bit = np.int64(0), np.uint64(0), np.uint64(0)
-        for step in range(num_steps - 1, -1, -1):
-            number = number << 1 | np.int64(bit)
-            state = q + np.uint64(half) if from_upper[step, q] >> bit & np.uint64(1) else q
-            q, bit = state >> np.uint64(1), state & np.uint64(1)
+        number = _number_of(from_upper)
         is_word = is_word and _accepts(automaton, number)
         numbers[row, 0], scores[row, 0] = number if is_word else -1, score[0]
         if first_open < 0 and not is_word:
             first_open = row
     return first_open
+
+
+@compiled
+def _complete_butterfly(rows, first_outputs, automaton, of_probs, numbers, scores):
+    """`butterfly` of a complete trellis, in which a 1 after a state adds the state's logit, and a 0 nothing."""
+    num_bits, num_steps, largest = automaton.shape[0], len(first_outputs) - 1, _largest(rows)
+    half = 1 << (num_steps - num_bits - 1)
+    logits = np.empty(rows.shape[1])
+    score, even, odd = np.empty(2 * half), np.empty(half), np.empty(half)
+    from_upper = np.empty((num_steps, half), np.uint8)  # its bit b
+    first_open = -1
+    for row in range(rows.shape[0]):
+        score[:] = -math.inf
+        score[0] = 0.0
+        is_word = True
+        for place in range(rows.shape[1]):
+            value = np.float64(rows[row, place])
+            logits[place] = _log_odds(value) if of_probs else _finite(value, largest)
+            is_word = is_word and logits[place] == logits[place]
+        for step in range(num_steps):
+            first, states = first_outputs[step], first_outputs[step + 1] - first_outputs[step]
+            for q in range(half):
+                lower, upper = score[q], score[q + half]
+                even[q] = upper if upper > lower else lower
+                from_upper[step, q] = upper > lower
+            for q in range(min(states, half)):
+                odd[q] = score[q] + logits[first + q]
+            odd[min(states, half) :] = -math.inf
+            for q in range(states - half):
+                upper = score[q + half] + logits[first + half + q]
+                from_upper[step, q] |= (upper > odd[q]) << 1
+                odd[q] = upper if upper > odd[q] else odd[q]
+            for q in range(half):
+                score[2 * q], score[2 * q + 1] = even[q], odd[q]
+        numbers[row, 0] = _number_of(from_upper)
+        scores[row, 0] = score[0]
+        if not (is_word and _accepts(automaton, numbers[row, 0])):
+            numbers[row, 0] = -1
+            first_open = row if first_open < 0 else first_open
+    return first_open
+
+
+@compiled
+def _number_of(from_upper):
+    """The number whose bits lead to the last state 0. from_upper: in bit b, where state 2q + b came from  [T, q]"""
+    number, q, bit = np.int64(0), np.uint64(0), np.uint64(0)
+    for step in range(from_upper.shape[0] - 1, -1, -1):
+        number = number << 1 | np.int64(bit)
+        state = q + np.uint64(from_upper.shape[1]) if from_upper[step, q] >> bit & np.uint64(1) else q
+        q, bit = state >> np.uint64(1), state & np.uint64(1)
+    return number
 
 
 @compiled

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Butterfly: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
+Butterfly: TypeAlias = tuple[NDArray[Any], NDArray[np.int64]]
 
 MAX_BITS = 62  # numbers are int64
 MAX_LEVEL, MAX_INCOMING = 1 << 16, 1 << 8  # what the kernels count in 16 and 8 bits
@@ -66,8 +66,8 @@ class Lattice:
             in the place of state s
         butterfly: all 2^B bit arrays, as vectors like them; None if the code has none. The outputs on entering register
             2q from q, the same as on entering 2q + 1 from q + 2^(m − 1); the two other ways have the opposite outputs.
-            [n, 1 …, q], n axes in all, for the number of axes is a constant of compiled code. And the automaton that
-            says which of the arrays are words  [B, S, 2]
+            [n, 1 …, q], n axes in all, for the number of axes is a constant of compiled code; those of a complete
+            trellis are its patterns. And the automaton that says which of the arrays are words  [B, S, 2]
     """
 
     num_bits: int
@@ -227,7 +227,9 @@ def build_lattice(register: Register, automaton: NDArray[np.int64], size: int | 
         incoming=incoming.astype(np.uint32),
         edges=np.ascontiguousarray(np.concatenate(edge_blocks)[:, :3], np.uint16),
         patterns=patterns,
-        butterfly=None if register.is_complete else _butterfly(register, patterns[pattern_of_register], automaton),
+        butterfly=(patterns, np.array(automaton))
+        if register.is_complete
+        else _butterfly(register, patterns[pattern_of_register], automaton),
     )
 
 

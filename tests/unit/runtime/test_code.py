@@ -6,7 +6,7 @@ import pytest
 from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
 from trellex.heads import HeadSpec
 from trellex.runtime.code import FEW, CodeLayer
-from trellex.trellis import ConvolutionalCode, IdentityCode
+from trellex.trellis import CompleteCode, ConvolutionalCode, IdentityCode
 
 CODES = {
     "paper": ConvolutionalCode(),
@@ -15,6 +15,8 @@ CODES = {
     "length 4, an end without a bit": ConvolutionalCode(("1011", "0111")),
     "length 3, six generators": ConvolutionalCode(("101", "111") * 3),
     "identity": IdentityCode(),
+    "complete, memory 3": CompleteCode(3),
+    "complete, memory 8": CompleteCode(8),
 }
 SIZES = [2, 3, 127, 128, 129]
 KINDS = {
@@ -30,6 +32,8 @@ def spec_of(ecc, first_rare=0, **options):
     """The description of a head with this error-correcting code, whose bits spell the words from `first_rare` on."""
     kind = f"hybrid-{first_rare + 1}" if first_rare else "binary"
     redundancy = {} if ecc.memory == 0 else {"generators": ecc.generators}
+    if ecc.register.is_complete:
+        redundancy = {"generators": "complete", "memory": ecc.memory}
     return HeadSpec.parse({"type": f"{kind}-ec" if redundancy else kind, **redundancy, **options})
 
 
@@ -79,8 +83,14 @@ def test_the_best_of_all_words(code, size, rows):
         identity(FrequencyCode(100), CODES["paper"], vocab_size=100, first_rare=37),
         identity(FrequencyCode(63), CODES["paper"], vocab_size=100, first_rare=37),
         identity(RandomCode(63, 3), CODES["length 3"], vocab_size=100, first_rare=37),
+        identity(RandomCode(100, 3), CODES["complete, memory 3"]),
+        identity(HuffmanCode([30, 12, 9, 4, 4, 3, 2, 2, 1]), CODES["complete, memory 3"]),
+        identity(RandomCode(63, 3), CODES["complete, memory 3"], vocab_size=100, first_rare=37),
     ],
-    ids=["random", "huffman", "between", "of rare words", "random of rare words"],
+    ids=[
+        *("random", "huffman", "between", "of rare words", "random of rare words"),
+        *("random, complete", "huffman, complete", "random of rare words, complete"),
+    ],
 )
 def test_words_that_are_few_among_bit_arrays(layer, rows):
     check(layer, rows(layer.length), by_word=False)
@@ -106,7 +116,7 @@ def is_exact(logits):
     return np.array_equal(logits, np.rint(logits))
 
 
-@pytest.mark.parametrize("code", ["paper", "length 4, three generators"])
+@pytest.mark.parametrize("code", ["paper", "length 4, three generators", "complete, memory 3"])
 @pytest.mark.parametrize("size", [100, 128, 200, 1000])
 def test_layers_are_multiplied(code, size):
     random, length = np.random.default_rng(0), CODES[code].length(FrequencyCode(size).num_bits)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from forced import Forced, Ints, names, translate
 from trellex.heads import Head, build_head
 from trellex.heads.hybrid import HybridHead
+from trellex.heads.shelves import ShelvesHead
 from trellex.loaded import LoadedModel
 from trellex.nmt.build import build_model
 from trellex.nmt.model import TranslationModel
@@ -31,8 +32,16 @@ TEXT = TextSettings(
 
 
 def spec_of(method: str) -> str | dict[str, Any]:
-    """Code heads decode exactly, and rare words are numbered apart."""
-    return method if method == "softmax" else {"type": method, "loss": "trellis"}
+    """Code heads decode exactly, and rare words are numbered apart; shelves have any words.
+
+    method: a type, perhaps followed by "complete", or of shelves by "visit" and how many
+    """
+    kind, *options = method.split()
+    if kind == "softmax":
+        return kind
+    if kind == "shelves":
+        return {"type": kind, "code": "random"} | ({"visit": int(options[1])} if options else {})
+    return {"type": kind} | ({"generators": "complete"} if options else {"loss": "trellis"})
 
 
 class RandomModels:
@@ -59,8 +68,12 @@ class RandomModels:
 
     def _head(self, method: str) -> Head:
         torch.manual_seed(1)
-        head = build_head(spec_of(method), hidden_size=self.hidden_size, vocab=self.sizes[1])
+        assert self._model is not None
+        vectors = self._model.network.decoder.embedding
+        head = build_head(spec_of(method), hidden_size=self.hidden_size, vocab=self.sizes[1], embedding=vectors)
         spread(head, LOGIT_GAIN)
+        if isinstance(head, ShelvesHead):
+            spread(head.words, LOGIT_GAIN / self.hidden_size**0.5)  # each element of a vector adds to a logit
         if head.bits is not None:
             spread(head.bits, BIT_GAIN)
         return head

@@ -29,6 +29,8 @@ def with_trellex(folder: str, sources: list[list[int]], length: int) -> Callable
 
     if any(Path(folder).glob("bits.*")):
         import trellex.trellis.kernels
+    if any(Path(folder).glob("shelves.*")):
+        import trellex.runtime.row_products
 
     def job() -> None:
         model = Forced(trellex.load(folder).model)

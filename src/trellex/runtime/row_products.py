@@ -48,39 +48,38 @@ def score_words(h, shelves, weight, scales, bias, fast, scores):
 
 
 @compiled
-def best_word(
-    trellis_weight, trellis_scales, trellis_bias, places, weight, scales, bias, fast, width, visit, blend, h, words
-):
-    """The best word of each row by its place among those of all shelves. h [N, H] -> words [N]
+def best_words(logits, h, places, weight, scales, bias, fast, width, visit, blend, words):
+    """The best word of every row, by its place among those of all shelves. logits [N, L], h [N, H] -> words [N]
 
-    It is sought on the shelves that are visited. That it is no less probable than the next shelf is known without the
-    trellis' normaliser, which both have. Returns the first row in which it may be less, or where a logit is NaN, or −1.
+    It is sought on the shelves that are visited and then, as long as the next shelf is more probable than the best
+    word, on that. All probabilities are times the trellis' normaliser, which is not needed to compare them. Returns
+    whether all is well; where a logit is not finite the word is −1.
 
-    trellis_weight, trellis_scales, trellis_bias: to the trellis' logits  [L, H], [L], [L]
     places: which logit the highest bit of a number adds to the score of the number without it  [S]
     weight, scales, bias: of words, −inf where there is none  [S · W, H], [S · W], [S · W]
     """
-    logits, all_scores = np.empty(len(trellis_bias), np.float32), np.empty(len(places))
+    all_scores, values = np.empty(len(places)), np.empty((visit, width), np.float32)
     shelves, scores = np.empty(visit + 1, np.int64), np.empty(visit + 1)
-    values = np.empty((visit, width), np.float32)
     units, steps, excess = _states(h, weight)
+    is_well = True
     for number in range(len(h)):
-        state = units[number], steps[number], excess[number]
-        _add_products(*state, trellis_weight, trellis_scales, trellis_bias, 0, fast, AHEAD, logits)
-        if not _score_all(logits, places, all_scores):
-            return number
+        words[number] = -1
+        if not _score_all(logits[number], places, all_scores):
+            is_well = False
+            continue
         _select(all_scores, shelves, scores)
+        state = units[number], steps[number], excess[number]
         _visit(*state, shelves[:visit], weight, scales, bias, fast, values)
-        highest = np.float32(-np.inf)
-        for rank in range(visit):
-            if blend:
-                values[rank] += np.float32(scores[rank] - scores[0])
-            for place in range(width):
-                if values[rank, place] > highest:
-                    highest, words[number] = values[rank, place], shelves[rank] * width + place
-        if not _surpasses_others(values, scores, highest):
-            return number
-    return -1
+        best, log_prob = _best_visited(values, shelves, scores, blend)
+        while log_prob < scores[visit]:
+            _visit(*state, shelves[visit:], weight, scales, bias, fast, values)
+            place = np.argmax(values[0])
+            rival = scores[visit] - math.log(_sum_of_odds(values[:1], values[0, place]))
+            if rival > log_prob:
+                best, log_prob = shelves[visit] * width + place, rival
+            shelves[visit], scores[visit] = _following(all_scores, shelves[visit])
+        words[number] = best
+    return is_well
 
 
 @compiled
@@ -114,21 +113,44 @@ def _select(scores, numbers, best):
 
 
 @compiled
-def _surpasses_others(values, scores, highest):
-    """Whether the best of visited words is at least as probable as any shelf that is not visited.
+def _best_visited(values, shelves, scores, blend):
+    """The best of visited words by its place, and its log-probability, or inf if no other shelf is more probable.
 
-    values [K, W]; scores of shelves, that of the next one last  [K + 1]
+    values [K, W], to which scores are added if asked; shelves and their scores, those of the next one last  [K + 1]
     """
-    visit = len(scores) - 1
-    visited = 0.0
+    visit, width = values.shape
+    best, highest, visited = np.int64(-1), np.float32(-np.inf), 0.0
     for rank in range(visit):
-        visited += math.exp(scores[rank] - scores[visit])  # P(shelf) / P(next shelf)
-    if values.size <= visited or _bound(values.reshape(-1), highest) <= visited:
-        return True
+        if blend:
+            values[rank] += np.float32(scores[rank] - scores[0])
+        for place in range(width):
+            if values[rank, place] > highest:
+                best, highest = shelves[rank] * width + place, values[rank, place]
+        visited += math.exp(scores[rank] - scores[0])
+    odds_of_next = math.exp(scores[visit] - scores[0])
+    if _bound(values.reshape(-1), highest) * odds_of_next <= visited:
+        return best, math.inf
+    return best, scores[0] + math.log(visited / _sum_of_odds(values, highest))
+
+
+@compiled
+def _sum_of_odds(values, highest):
+    """Σ exp(value − highest)"""
     total = 0.0
     for value in values.flat:
         total += math.exp(value - highest)
-    return total <= visited
+    return total
+
+
+@compiled
+def _following(scores, number):
+    """What comes after a number in the order of `_select`, and its score, −inf after the last. scores [S]"""
+    found, highest, last = np.int64(-1), -math.inf, scores[number]
+    for other in range(len(scores)):
+        score = scores[other]
+        if score > highest and (score < last or (score == last and other > number)):
+            found, highest = other, score
+    return found, highest
 
 
 @compiled_sums

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,7 +18,6 @@ from trellex.runtime.rows import Rows
 from trellex.trellis import CompleteCode
 from trellex.trellis.lattice import Register
 
-FEW = 2  # hidden states up to which one compiled search for the best word is faster
 BLOCK = 1 << 13  # words whose vectors are computed at a time
 
 Ints = NDArray[np.int64]
@@ -43,10 +41,8 @@ class ShelvesLayer(ShelfDistribution):
         self._ids = _ids_by_shelf(spec, code).reshape(-1)
         self._word_rows = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
         self._score_words: Callable[..., None] = row_products.score_words
-        places, options = _places(self.ecc.register, self.num_shelves), (self.width, self.visit, self.blend)
-        self._best_word: Callable[..., int] = partial(
-            row_products.best_word, *trellis[:3], places, *self._word_rows, *options
-        )
+        self._places, self._options = _places(self.ecc.register, self.num_shelves), (self.width, self.visit, self.blend)
+        self._best_words: Callable[..., bool] = row_products.best_words
 
     @classmethod
     def load(cls, export: Export, threads: int) -> Self:
@@ -85,10 +81,14 @@ class ShelvesLayer(ShelfDistribution):
         return scores
 
     def _best(self, h: Floats) -> Ints:
+        """That of visited shelves, but where one of another may be better."""
         places = np.empty(len(h), np.int64)
-        if len(h) > FEW or self._best_word(h, places) >= 0:
-            return super()._best(h)
-        return self._ids[places]
+        if self._best_words(self.shelf_logits(h), h, self._places, *self._word_rows, *self._options, places):
+            return self._ids[places]
+        rows = np.flatnonzero(places < 0)
+        words = self._ids[places]
+        words[rows] = super()._best(h[rows])
+        return words
 
 
 def _ids_by_shelf(spec: ShelvesSpec, code: Code) -> Ints:

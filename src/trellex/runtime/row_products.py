@@ -85,14 +85,12 @@ def best_words(logits, h, places, weight, scales, bias, fast, width, visit, blen
 @compiled
 def _score_all(logits, places, scores):
     """The scores of all shelves. logits [L], places [S] -> scores [S]; False if a logit is not finite"""
-    scores[0], half, bad = 0.0, 1, np.float32(0)
+    scores[0], half = 0.0, 1
     while half < len(places):
         for number in range(half):
             scores[half + number] = scores[number] + logits[places[half + number]]
         half *= 2
-    for place in range(len(logits)):
-        bad += logits[place] * np.float32(0)
-    return bad == 0
+    return _nothing(logits) == 0
 
 
 @compiled
@@ -207,12 +205,13 @@ def _in_bytes(h):
         largest = _largest(h[number])
         steps = np.float32(BYTE) / largest if largest > TINY else np.float32(0)
         total = _round(h[number], steps, small[number])
-        sizes[number], excess[number] = largest / np.float32(BYTE) + total * 0, ZERO * total
+        sizes[number], excess[number] = largest / np.float32(BYTE) + _nothing(h[number]), ZERO * total
     return small, sizes, excess
 
 
 @compiled
 def _round(h, steps, small):
+    """h [H] -> small [H], and returns their sum"""
     total = np.int32(0)
     for unit in range(len(h)):
         rounded = np.int32(h[unit] * steps + ROUNDING - ROUNDING)
@@ -221,8 +220,18 @@ def _round(h, steps, small):
     return total
 
 
+@compiled_sums
+def _nothing(h):
+    """0, or NaN if one is not finite. h [H]"""
+    total = np.float32(0)
+    for unit in range(len(h)):
+        total += h[unit] * np.float32(0)
+    return total
+
+
 @compiled_maxima
 def _largest(h):
+    """The largest size of a number. h [H]"""
     largest = np.float32(0)
     for unit in range(len(h)):
         largest = max(largest, abs(h[unit]))

@@ -102,10 +102,12 @@ def _end(work: Path, folder: Path) -> list[Any]:
 FOLDERS = [
     FolderTarget("corpus", workspace.CORPUS, _ids),
     FolderTarget("export", workspace.EXPORT, _translations),
+    FolderTarget("shelves-export", workspace.SHELVES, _translations),
     FolderTarget("checkpoint", workspace.CHECKPOINT, _translations),
     FolderTarget("run", workspace.RUN, _translations),
     FolderTarget("resume", workspace.RUN, _end),
     FolderTarget("sealed-corpus", workspace.CORPUS, _ids, manifest=CORPUS_FILE),
     FolderTarget("sealed-export", workspace.EXPORT, _translations, manifest=EXPORT_FILE),
+    FolderTarget("sealed-shelves-export", workspace.SHELVES, _translations, manifest=EXPORT_FILE),
     FolderTarget("sealed-resume", workspace.RUN, _end, manifest=f"{workspace.LAST}/{CHECKPOINT_FILE}"),
 ]

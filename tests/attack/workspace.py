@@ -13,12 +13,13 @@ PAIRS, HELD_OUT = 60, 6
 STEPS, MORE_STEPS = 120, 4  # of the run, and of going on with it
 LINES = 3  # to translate
 LAST = f"step-{STEPS:09d}"  # of the run's checkpoints
-CORPUS, RUN, CHECKPOINT, EXPORT = "corpus", "run", f"run/{LAST}", "export"
+CORPUS, RUN, CHECKPOINT, EXPORT, SHELVES = "corpus", "run", f"run/{LAST}", "export", "shelves"
 HEAD = {"type": "hybrid-16-ec", "loss": "trellis", "code": "random"}
+SHELVES_HEAD = {"type": "shelves", "code": "random", "words": 4, "visit": 2, "memory": 3}
 
 
 def make(work: Path) -> None:
-    """Make a corpus, a run and an export in a folder. Paths in them are relative to it."""
+    """Make a corpus, a run and exports in a folder. Paths in them are relative to it."""
     work.mkdir(parents=True)
     with chdir(work):
         _prepare()
@@ -64,10 +65,20 @@ def _train(max_steps: int, run: Path = Path(RUN)) -> None:
 
 
 def _export() -> None:
+    """That of the run, and one with shelves and weights as they are drawn."""
+    import torch
+
+    from trellex.loaded import LoadedModel
+    from trellex.nmt.build import build_model
     from trellex.runtime.export import export
     from trellex.training.loading import load_checkpoint
 
-    export(load_checkpoint(Path(CHECKPOINT)), Path(EXPORT))
+    loaded = load_checkpoint(Path(CHECKPOINT))
+    export(loaded, Path(EXPORT))
+    torch.manual_seed(0)
+    vocabularies = loaded.source_vocabulary, loaded.target_vocabulary
+    model = build_model(loaded.model.network.settings, SHELVES_HEAD, len(vocabularies[0]), vocabularies[1]).eval()
+    export(LoadedModel(model, loaded.text, *vocabularies, model.head.spec), Path(SHELVES))
 
 
 if __name__ == "__main__":

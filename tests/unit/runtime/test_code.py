@@ -6,6 +6,10 @@ import pytest
 from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
 from trellex.heads import HeadSpec
 from trellex.runtime.code import FEW, CodeLayer
+from trellex.runtime.export import export
+from trellex.runtime.model import load_export
+from trellex.runtime.pruned_argmax import is_supported
+from trellex.runtime.rows import Rows
 from trellex.trellis import CompleteCode, ConvolutionalCode, IdentityCode
 
 CODES = {
@@ -175,3 +179,31 @@ def test_no_rows(code):
     assert len(layer.log_prob(np.empty((0, layer.length)), np.empty(0, int))) == 0
     assert layer.topk(np.empty((0, layer.length)), 3)[0].shape == (0, 3)
     assert len(layer.sample(np.empty((0, layer.length)))) == 0
+
+
+@pytest.mark.parametrize("head", ["binary-ec", "hybrid-9-ec"])
+@pytest.mark.parametrize("has_instruction", [False, True])
+def test_a_large_complete_trellis_is_rounded(model_of, tmp_path, monkeypatch, head, has_instruction):
+    """And a smaller one is not, nor any in single precision."""
+    if has_instruction and not is_supported():
+        pytest.skip("this CPU has no such instruction")
+    ours = model_of({"type": head, "generators": "complete", "memory": 5}, hidden_size=32, target_size=300)
+    layers = {}
+    for small, precision in ((1 << 18, "int8"), (0, "fp32"), (0, "int8")):
+        monkeypatch.setattr("trellex.runtime.code.SMALL", small)
+        monkeypatch.setattr("trellex.runtime.pruned_argmax.is_supported", lambda: has_instruction)
+        export(ours, tmp_path / f"{small}-{precision}", precision)
+        layer = load_export(tmp_path / f"{small}-{precision}").model.layer
+        layers[small, precision] = layer if head == "binary-ec" else layer.bits
+    assert [isinstance(layer._linear, Rows) for layer in layers.values()] == [False, False, True]
+    exact, _, rounded = layers.values()
+    random = np.random.default_rng(0)
+    h = np.tanh(random.normal(size=(200, 32))).astype(np.float32)
+    words = random.integers(exact.first_rare, 300, 200)
+    expected, found = exact.log_prob(h, words), rounded.log_prob(h, words)
+    assert 0 < np.abs(found - expected).mean() < 0.02 * np.abs(expected).mean()
+    assert np.corrcoef(found, expected)[0, 1] > 0.998
+    best = rounded.topk(h, 2)[0]
+    for answers in (in_groups(without_log_prob(rounded), h), in_groups(rounded.best_with_log_prob, h)):
+        for words, _ in answers:
+            assert np.array_equal(words, best[:, 0])

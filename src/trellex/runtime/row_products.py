@@ -48,6 +48,31 @@ def score_words(h, shelves, weight, scales, bias, fast, scores):
 
 
 @compiled
+def best_shelves(logits, places, shelves):
+    """The most probable shelves, best first. logits [N, L], places [S] -> shelves [N, K]; False if one is not finite"""
+    all_scores, scores = np.empty(len(places)), np.empty(shelves.shape[1])
+    for number in range(len(logits)):
+        if not _score_all(logits[number], places, all_scores):
+            return False
+        _select(all_scores, shelves[number], scores)
+    return True
+
+
+@compiled
+def log_probs_of_shelves(logits, places, shelves, log_probs):
+    """log P(s). logits [N, L], places [S], shelves [N, K] -> log_probs [N, K]; False if a logit is not finite"""
+    scores = np.empty((1, len(places)))
+    for number in range(len(logits)):
+        if not _score_all(logits[number], places, scores[0]):
+            return False
+        highest = np.max(scores)
+        log_sum = highest + math.log(_sum_of_odds(scores, highest))
+        for rank in range(shelves.shape[1]):
+            log_probs[number, rank] = scores[0, shelves[number, rank]] - log_sum
+    return True
+
+
+@compiled
 def best_words(logits, h, places, weight, scales, bias, fast, width, visit, blend, words):
     """The best word of every row, by its place among those of all shelves. logits [N, L], h [N, H] -> words [N]
 

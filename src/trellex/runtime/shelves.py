@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +17,7 @@ from trellex.runtime.rows import Rows
 from trellex.trellis import CompleteCode
 from trellex.trellis.lattice import Register
 
+FEW = 64  # shelves up to which sorting them in is faster than a search
 BLOCK = 1 << 13  # words whose vectors are computed at a time
 
 Ints = NDArray[np.int64]
@@ -40,9 +40,8 @@ class ShelvesLayer(ShelfDistribution):
         self.hidden_size, self._trellis = trellis.weight.shape[1], trellis
         self._ids = _ids_by_shelf(spec, code).reshape(-1)
         self._word_rows = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
-        self._score_words: Callable[..., None] = row_products.score_words
         self._places, self._options = _places(self.ecc.register, self.num_shelves), (self.width, self.visit, self.blend)
-        self._best_words: Callable[..., bool] = row_products.best_words
+        self._products: Any = row_products
 
     @classmethod
     def load(cls, export: Export, threads: int) -> Self:
@@ -77,13 +76,25 @@ class ShelvesLayer(ShelfDistribution):
 
     def word_scores(self, h: Floats, shelves: Ints) -> Floats:
         scores = np.empty((*shelves.shape, self.width), np.float32)
-        self._score_words(h, shelves, *self._word_rows, scores)
+        self._products.score_words(h, shelves, *self._word_rows, scores)
         return scores
+
+    def log_prob_of_shelves(self, logits: Floats, shelves: Ints) -> Floats:
+        log_probs = np.empty(shelves.shape)
+        if self._products.log_probs_of_shelves(logits, self._places, shelves, log_probs):
+            return log_probs
+        return super().log_prob_of_shelves(logits, shelves)
+
+    def _best_shelves(self, logits: Floats, count: int) -> Ints:
+        shelves = np.empty((len(logits), count), np.int64)
+        if count <= FEW and self._products.best_shelves(logits, self._places, shelves):
+            return shelves
+        return super()._best_shelves(logits, count)
 
     def _best(self, h: Floats) -> Ints:
         """That of visited shelves, but where one of another may be better."""
         places = np.empty(len(h), np.int64)
-        if self._best_words(self.shelf_logits(h), h, self._places, *self._word_rows, *self._options, places):
+        if self._products.best_words(self.shelf_logits(h), h, self._places, *self._word_rows, *self._options, places):
             return self._ids[places]
         rows = np.flatnonzero(places < 0)
         words = self._ids[places]

@@ -20,6 +20,7 @@ from trellex.trellis.kernels import compiled, compiled_maxima, compiled_sums
 ZERO = 128  # the byte that stands for the weight 0
 BYTE = 127  # the largest unit of a hidden state in 8 bits
 LINE = 64  # bytes that come from memory together, and that one instruction multiplies
+ABREAST = 4  # rows whose lines are multiplied in turn
 AHEAD = 4096  # bytes from a weight to the one to be fetched meanwhile: CPUs do not look beyond a page themselves
 TINY = 1e-30  # hidden states below it add nothing, and their inverse overflows
 ROUNDING = np.float32(3 << 22)  # what is added to a number in single precision loses its fraction
@@ -198,13 +199,42 @@ def _visit(units, step, excess, shelves, weight, scales, bias, fast, scores):
         _add_products(units, step, excess, weight, scales, bias, shelves[rank] * width, fast, ahead, scores[rank])
 
 
-@compiled
 def _add_products(units, step, excess, weight, scales, bias, first, fast, ahead, sums):
     """A state times some rows of weights, while what is so many bytes ahead is fetched. units [H] -> sums [W]"""
+
+
+@overload(_add_products, jit_options=ANY_ORDER)
+def _add_products_of_kind(units, step, excess, weight, scales, bias, first, fast, ahead, sums):
+    if isinstance(weight.dtype, types.Float):
+        return _add_numbers
+    return _add_bytes if isinstance(fast, types.NoneType) else _add_lines
+
+
+def _add_numbers(units, step, excess, weight, scales, bias, first, fast, ahead, sums):
     for place in range(len(sums)):
-        row = first + place
-        total = np.float32(_dot(units, weight, row, fast, ahead) - excess)
-        sums[place] = total * (step * scales[row]) + bias[row]
+        total = np.float32(0)
+        for unit in range(len(units)):
+            total += units[unit] * weight[first + place, unit]
+        sums[place] = total + bias[first + place]
+
+
+def _add_bytes(units, step, excess, weight, scales, bias, first, fast, ahead, sums):
+    for place in range(len(sums)):
+        total = np.int32(-excess)
+        for unit in range(len(units)):
+            total += np.int32(units[unit]) * np.int32(weight[first + place, unit])
+        sums[place] = np.float32(total) * (step * scales[first + place]) + bias[first + place]
+
+
+def _add_lines(units, step, excess, weight, scales, bias, first, fast, ahead, sums):
+    totals, rest = np.empty(len(sums) + ABREAST, np.int32), len(units) // LINE * LINE
+    for place in range(0, len(sums), ABREAST):
+        _multiply_lines(units, weight, first + place, ahead, totals, place)
+    for place in range(len(sums)):
+        total = totals[place] - np.int32(excess)
+        for unit in range(rest, len(units)):
+            total += np.int32(units[unit]) * np.int32(weight[first + place, unit])
+        sums[place] = np.float32(total) * (step * scales[first + place]) + bias[first + place]
 
 
 def _states(h, weight):
@@ -263,45 +293,16 @@ def _largest(h):
     return largest
 
 
-def _dot(units, weight, row, fast, ahead):
-    """The sum of products of a state and one row. units [H], weight [R, H]"""
-
-
-@overload(_dot, jit_options=ANY_ORDER)
-def _dot_of_kind(units, weight, row, fast, ahead):
-    if isinstance(units.dtype, types.Float):
-        return _dot_of_numbers
-    return _dot_of_bytes if isinstance(fast, types.NoneType) else _dot_of_lines
-
-
-def _dot_of_numbers(units, weight, row, fast, ahead):
-    total = np.float32(0)
-    for unit in range(weight.shape[1]):
-        total += units[unit] * weight[row, unit]
-    return total
-
-
-def _dot_of_bytes(units, weight, row, fast, ahead):
-    total = np.int32(0)
-    for unit in range(weight.shape[1]):
-        total += np.int32(units[unit]) * np.int32(weight[row, unit])
-    return total
-
-
-def _dot_of_lines(units, weight, row, fast, ahead):
-    total = _add_lines(units, weight, row, ahead)
-    for unit in range(weight.shape[1] // LINE * LINE, weight.shape[1]):
-        total += np.int32(units[unit]) * np.int32(weight[row, unit])
-    return total
-
-
 @intrinsic
-def _add_lines(typing_context, units, weight, row, ahead):
-    """The sum of products over all whole lines. units: signed bytes [H], weight: unsigned bytes [R, H]"""
+def _multiply_lines(typing_context, units, weight, row, ahead, totals, place):
+    """Sums of products over all whole lines with four rows, the last one repeated if there are no more.
+
+    units: signed bytes [H], weight: unsigned bytes [R, H] -> four of the totals from `place` on
+    """
 
     def generate(context, builder, signature, arguments):
-        factors, weights = (
-            context.make_array(signature.args[place])(context, builder, arguments[place]) for place in (0, 1)
+        factors, weights, results = (
+            context.make_array(signature.args[number])(context, builder, arguments[number]) for number in (0, 1, 4)
         )
         whole, address = ir.IntType(32), ir.IntType(8).as_pointer()
         vector = ir.VectorType(whole, LINE // 4)
@@ -310,21 +311,39 @@ def _add_lines(typing_context, units, weight, row, ahead):
         add_products = cgutils.get_or_insert_function(builder.module, add_products, name)
         prefetch = ir.FunctionType(ir.VoidType(), [address, whole, whole, whole])
         prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address], prefetch)
-        add_up = ir.FunctionType(whole, [vector])
-        add_up = cgutils.get_or_insert_function(builder.module, add_up, "llvm.vector.reduce.add.v16i32")
-        width = builder.extract_value(factors.shape, 0)
+        height, width = cgutils.unpack_tuple(builder, weights.shape, 2)
         offset = width.type
-        total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0] * (LINE // 4)))
-        of_row = builder.gep(weights.data, [builder.mul(arguments[2], width)])
+
+        def begin_of(number):
+            wanted, last = builder.add(arguments[2], offset(number)), builder.sub(height, offset(1))
+            row = builder.select(builder.icmp_signed("<", wanted, last), wanted, last)
+            return builder.gep(weights.data, [builder.mul(row, width)])
+
+        def line(begin, unit):
+            return builder.load(builder.bitcast(builder.gep(begin, [unit]), vector.as_pointer()), align=1)
+
+        def halved(left, right):
+            """The sums of neighbours, those of the left vector first."""
+            masks = [ir.Constant(ir.VectorType(whole, 16), list(range(start, 32, 2))) for start in (0, 1)]
+            return builder.add(*(builder.shuffle_vector(left, right, mask) for mask in masks))
+
+        begins = [begin_of(number) for number in range(ABREAST)]
+        sums = [cgutils.alloca_once_value(builder, ir.Constant(vector, [0] * 16)) for _ in begins]
         end = builder.and_(width, offset(-LINE))
         with cgutils.for_range_slice(builder, offset(0), end, offset(LINE)) as (unit, _):
-            signed, unsigned = (
-                builder.load(builder.bitcast(builder.gep(begin, [unit]), vector.as_pointer()), align=1)
-                for begin in (factors.data, of_row)
-            )
-            builder.store(builder.call(add_products, [builder.load(total), unsigned, signed]), total)
-            fetched = builder.bitcast(builder.gep(of_row, [builder.add(unit, arguments[3])]), address)
-            builder.call(prefetch, [fetched, whole(0), whole(2), whole(1)])  # to be read, into the second cache
-        return builder.call(add_up, [builder.load(total)])
+            signed = line(factors.data, unit)
+            for begin, total in zip(begins, sums, strict=True):
+                builder.store(builder.call(add_products, [builder.load(total), line(begin, unit), signed]), total)
+                fetched = builder.bitcast(builder.gep(begin, [builder.add(unit, arguments[3])]), address)
+                builder.call(prefetch, [fetched, whole(0), whole(2), whole(1)])  # to be read, into the second cache
+        first, second, third, fourth = (builder.load(total) for total in sums)
+        quarters = halved(halved(first, second), halved(third, fourth))
+        quarters = halved(quarters, quarters)
+        quarters = halved(quarters, quarters)
+        four = ir.VectorType(whole, ABREAST)
+        found = builder.shuffle_vector(quarters, quarters, ir.Constant(four, list(range(ABREAST))))
+        place = builder.gep(results.data, [arguments[5]])
+        builder.store(found, builder.bitcast(place, four.as_pointer()), align=4)
+        return context.get_dummy_value()
 
-    return types.int32(units, weight, types.intp, types.intp), generate
+    return types.void(units, weight, types.intp, types.intp, totals, types.intp), generate

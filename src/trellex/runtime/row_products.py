@@ -84,7 +84,7 @@ def best_words(logits, h, places, weight, scales, bias, fast, width, visit, blen
     places: which logit the highest bit of a number adds to the score of the number without it  [S]
     weight, scales, bias: of words, −inf where there is none  [S · W, H], [S · W], [S · W]
     """
-    all_scores, values = np.empty(len(places)), np.empty((visit, width), np.float32)
+    all_scores, values = np.empty(len(places)), np.empty((visit, width))
     shelves, scores = np.empty(visit + 1, np.int64), np.empty(visit + 1)
     units, steps, excess = _states(h, weight)
     is_well = True
@@ -143,10 +143,10 @@ def _best_visited(values, shelves, scores, blend):
     values [K, W], to which scores are added if asked; shelves and their scores, those of the next one last  [K + 1]
     """
     visit, width = values.shape
-    best, highest, visited = np.int64(-1), np.float32(-np.inf), 0.0
+    best, highest, visited = np.int64(-1), -math.inf, 0.0
     for rank in range(visit):
         if blend:
-            values[rank] += np.float32(scores[rank] - scores[0])
+            values[rank] += scores[rank]
         for place in range(width):
             if values[rank, place] > highest:
                 best, highest = shelves[rank] * width + place, values[rank, place]
@@ -182,7 +182,7 @@ def _bound(values, highest):
     """A little more than Σ exp(value − highest), for 1 + x/n ≤ exp(x/n). values [N]"""
     total = np.float32(0)
     for place in range(len(values)):
-        power = np.float32(1) + (highest - values[place]) * np.float32(1 / 32)
+        power = np.float32(1) + np.float32(highest - values[place]) * np.float32(1 / 32)
         for _ in range(5):
             power *= power
         total += np.float32(1) / power

@@ -103,6 +103,7 @@ def test_the_best_of_all_words(shape, gain, is_rounded, fast, blend):
     for count in (64, 3, 2, 1):
         found = np.concatenate([layer.best(h[start : start + count]) for start in range(0, 64, count)])
         np.testing.assert_allclose(every[np.arange(64), found], best, atol=1e-4)
+    assert np.array_equal(layer.best(h), layer.topk(h, 1)[0][:, 0])
     words, found = layer.topk(h[:5], 9)
     np.testing.assert_allclose(found, -np.sort(-every[:5], -1)[:, :9], atol=1e-4)
     np.testing.assert_allclose(np.take_along_axis(every[:5], words, -1), found, atol=1e-4)

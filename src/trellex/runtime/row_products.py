@@ -21,6 +21,7 @@ ZERO = 128  # the byte that stands for the weight 0
 BYTE = 127  # the largest unit of a hidden state in 8 bits
 LINE = 64  # bytes that come from memory together, and that one instruction multiplies
 ABREAST = 4  # rows whose lines are multiplied in turn
+TOGETHER = 64  # rows that all states are multiplied with before the next
 AHEAD = 4096  # bytes from a weight to the one to be fetched meanwhile: CPUs do not look beyond a page themselves
 TINY = 1e-30  # hidden states below it add nothing, and their inverse overflows
 ROUNDING = np.float32(3 << 22)  # what is added to a number in single precision loses its fraction
@@ -33,10 +34,7 @@ def multiply(h, weight, scales, bias, fast, products):
 
     fast: None unless the CPU has the instruction
     """
-    units, steps, excess = _states(h, weight)
-    for number in range(len(h)):
-        state = units[number], steps[number], excess[number]
-        _add_products(*state, weight, scales, bias, 0, fast, AHEAD, products[number])
+    _multiply(*_states(h, weight), weight, scales, bias, fast, products)
 
 
 @compiled
@@ -74,19 +72,24 @@ def log_probs_of_shelves(logits, places, shelves, log_probs):
 
 
 @compiled
-def best_words(logits, h, places, weight, scales, bias, fast, width, visit, blend, words):
-    """The best word of every row, by its place among those of all shelves. logits [N, L], h [N, H] -> words [N]
+def best_words(
+    trellis_weight, trellis_scales, trellis_bias, places, weight, scales, bias, fast, width, visit, blend, h, words
+):
+    """The best word of every row, by its place among those of all shelves. h [N, H] -> words [N]
 
     It is sought on the shelves that are visited and then, as long as the next shelf is more probable than the best
     word, on that. All probabilities are times the trellis' normaliser, which is not needed to compare them. Returns
     whether all is well; where a logit is not finite the word is −1.
 
+    trellis_weight, trellis_scales, trellis_bias: to its logits  [L, H], [L], [L]
     places: which logit the highest bit of a number adds to the score of the number without it  [S]
     weight, scales, bias: of words, −inf where there is none  [S · W, H], [S · W], [S · W]
     """
     all_scores, values = np.empty(len(places)), np.empty((visit, width))
     shelves, scores = np.empty(visit + 1, np.int64), np.empty(visit + 1)
+    logits = np.empty((len(h), len(trellis_bias)), np.float32)
     units, steps, excess = _states(h, weight)
+    _multiply(units, steps, excess, trellis_weight, trellis_scales, trellis_bias, fast, logits)
     is_well = True
     for number in range(len(h)):
         words[number] = -1
@@ -187,6 +190,16 @@ def _bound(values, highest):
             power *= power
         total += np.float32(1) / power
     return total * np.float32(1.001)  # rounding
+
+
+@compiled
+def _multiply(units, steps, excess, weight, scales, bias, fast, products):
+    """All states times all rows, some of those at a time, which then stay in the cache. -> products [N, R]"""
+    for first in range(0, len(bias), TOGETHER):
+        for number in range(len(units)):
+            sums = products[number, first : first + TOGETHER]
+            state = units[number], steps[number], excess[number]
+            _add_products(*state, weight, scales, bias, first, fast, AHEAD, sums)
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -40,8 +41,10 @@ class ShelvesLayer(ShelfDistribution):
         self.hidden_size, self._trellis = trellis.weight.shape[1], trellis
         self._ids = _ids_by_shelf(spec, code).reshape(-1)
         self._word_rows = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
-        self._places, self._options = _places(self.ecc.register, self.num_shelves), (self.width, self.visit, self.blend)
         self._products: Any = row_products
+        self._places = _places(self.ecc.register, self.num_shelves)
+        tables = *trellis[:3], self._places, *self._word_rows
+        self._best_words = partial(row_products.best_words, *tables, self.width, self.visit, self.blend)
 
     @classmethod
     def load(cls, export: Export, threads: int) -> Self:
@@ -94,7 +97,7 @@ class ShelvesLayer(ShelfDistribution):
     def _best(self, h: Floats) -> Ints:
         """That of visited shelves, but where one of another may be better."""
         places = np.empty(len(h), np.int64)
-        if self._products.best_words(self.shelf_logits(h), h, self._places, *self._word_rows, *self._options, places):
+        if self._best_words(h, places):  # type: ignore[call-arg]
             return self._ids[places]
         rows = np.flatnonzero(places < 0)
         words = self._ids[places]

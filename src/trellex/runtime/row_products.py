@@ -182,7 +182,7 @@ def _following(scores, number):
 
 @compiled_sums
 def _bound(values, highest):
-    """A little more than Σ exp(value − highest), for 1 + x/n ≤ exp(x/n). values [N]"""
+    """At least Σ exp(value − highest), soon computed: exp(−x) ≤ (1 + x / 32)^−32. values [N]"""
     total = np.float32(0)
     for place in range(len(values)):
         power = np.float32(1) + np.float32(highest - values[place]) * np.float32(1 / 32)
@@ -282,7 +282,7 @@ def _round(h, steps, small):
     """h [H] -> small [H], and returns their sum"""
     total = np.int32(0)
     for unit in range(len(h)):
-        rounded = np.int32(h[unit] * steps + ROUNDING - ROUNDING)
+        rounded = np.int32(np.float32(h[unit] * steps) + ROUNDING - ROUNDING)
         small[unit] = rounded
         total += rounded
     return total

@@ -211,3 +211,10 @@ class TestFiles:
 def test_codes_with_gaps_are_refused():
     with pytest.raises(ValueError, match="code: shelves need numbers without gaps"):
         HeadSpec.parse({"type": "shelves", "code": HuffmanCode([5, 3, 1, 1])}).build_code(4)
+
+
+def test_states_in_double_precision():
+    layer, _ = layer_of(SHAPES[0], 1.0, True)
+    h = hidden(20)
+    assert np.array_equal(layer.best(h.astype(np.float64)), layer.best(h))
+    np.testing.assert_allclose(layer.shelf_logits(h.astype(np.float64)), layer.shelf_logits(h), atol=1e-5)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 
@@ -11,7 +9,7 @@ from trellex.heads.head import Cost, linear_cost
 
 
 class TiedWords(nn.Module):
-    """f(w) = u(h) · E[w] + b_w. It stands where a linear layer from H to V would, with V + HE parameters of its own.
+    """f(w) = u(h) · E[w] + b_w. It stands where a linear layer from H to V would, with few parameters of its own.
 
     Args:
         hidden_size: H
@@ -27,8 +25,9 @@ class TiedWords(nn.Module):
         self._embedding = [embedding]  # in a list: a module of its own would be saved a second time
         self.project = nn.Linear(hidden_size, embedding.embedding_dim, bias=False)
         self.bias = nn.Parameter(torch.zeros(embedding.num_embeddings))
-        with torch.no_grad():  # vectors are drawn from N(0, 1): scores begin as small as those of a linear layer
-            self.project.weight /= math.sqrt(embedding.embedding_dim)
+        with torch.no_grad():  # however long vectors are, scores begin no larger than those of a linear layer
+            length = embedding.weight.square().mean().sqrt() * embedding.embedding_dim**0.5
+            self.project.weight /= length.clamp(min=1)
 
     @property
     def vectors(self) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import nn
 
 from trellex.codes import Code
 from trellex.heads import HeadSpec, build_head
@@ -15,6 +14,7 @@ from trellex.nmt.lstm.network import LSTMNetwork
 from trellex.nmt.model import TranslationModel
 from trellex.nmt.network import Network
 from trellex.nmt.settings import LSTMSettings, ModelSettings
+from trellex.nmt.shared_embedding import SharedEmbedding
 
 NETWORKS: dict[type[ModelSettings], type[Network]] = {LSTMSettings: LSTMNetwork}
 
@@ -45,7 +45,7 @@ def _build(
     settings: ModelSettings, spec: HeadSpec, source_size: int, vocab: Any, code: Code | None
 ) -> TranslationModel:
     target_size = size_of(vocab)
-    embedding = nn.Embedding(target_size, settings.embedding_size) if spec.uses_embedding else None
+    embedding = SharedEmbedding(target_size, settings.embedding_size) if spec.uses_embedding else None
     described = spec if code is None else spec.with_options(code=code)
     layer = build_head(described, hidden_size=settings.hidden_size, vocab=vocab, embedding=embedding)
     layer.spec = spec

@@ -22,6 +22,8 @@ def save_lstm(folder: Path, manifest: RuntimeManifest, weights: Weights) -> None
     """Write the files that `runtime.lstm` reads; in 8 bits, target words as what they add to the decoder's gates."""
     model, is_int8 = manifest.model, manifest.is_int8
     weights = {name.removeprefix("network."): value for name, value in weights.items()}
+    if manifest.head.uses_embedding:  # see SharedEmbedding
+        weights["decoder.embedding.weight"] = weights["decoder.embedding.weight"] * model.embedding_size**0.5
     weights = _balanced(weights) if is_int8 else weights
     Vectors.save(folder / "source.vectors.npy", weights["encoder.embedding.weight"], is_int8)
     if is_int8:

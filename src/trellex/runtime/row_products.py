@@ -73,7 +73,7 @@ def log_probs_of_shelves(logits, places, shelves, log_probs):
 
 @compiled
 def best_words(
-    trellis_weight, trellis_scales, trellis_bias, places, weight, scales, bias, fast, width, visit, blend, h, words
+    trellis_weight, trellis_scales, trellis_bias, places, weight, scales, bias, fast, width, visit, h, words
 ):
     """The best word of every row, by its place among those of all shelves. h [N, H] -> words [N]
 
@@ -99,7 +99,7 @@ def best_words(
         _select(all_scores, shelves, scores)
         state = units[number], steps[number], excess[number]
         _visit(*state, shelves[:visit], weight, scales, bias, fast, values)
-        best, log_prob = _best_visited(values, shelves, scores, blend)
+        best, log_prob = _best_visited(values, shelves, scores)
         while log_prob < scores[visit]:
             _visit(*state, shelves[visit:], weight, scales, bias, fast, values)
             place = np.argmax(values[0])
@@ -140,16 +140,14 @@ def _select(scores, numbers, best):
 
 
 @compiled
-def _best_visited(values, shelves, scores, blend):
+def _best_visited(values, shelves, scores):
     """The best of visited words by its place, and its log-probability, or inf if no other shelf is more probable.
 
-    values [K, W], to which scores are added if asked; shelves and their scores, those of the next one last  [K + 1]
+    values [K, W]; shelves and their scores, those of the next one last  [K + 1]
     """
     visit, width = values.shape
     best, highest, visited = np.int64(-1), -math.inf, 0.0
     for rank in range(visit):
-        if blend:
-            values[rank] += scores[rank]
         for place in range(width):
             if values[rank, place] > highest:
                 best, highest = shelves[rank] * width + place, values[rank, place]

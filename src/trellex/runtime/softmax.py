@@ -11,6 +11,7 @@ from trellex.arrays import best_of
 from trellex.heads.distribution import SoftmaxDistribution
 from trellex.runtime.folder import Export, RuntimeManifest
 from trellex.runtime.session import Session
+from trellex.runtime.tied import tied_words
 
 
 class SoftmaxLayer(SoftmaxDistribution):
@@ -35,7 +36,8 @@ class SoftmaxLayer(SoftmaxDistribution):
         from trellex.runtime.onnx_graph import write_softmax
 
         if manifest.head.uses_embedding:
-            weights = _untied(weights)
+            vectors, project, bias = tied_words(weights, "head.linear")
+            weights = {"head.linear.weight": vectors @ project, "head.linear.bias": bias}
         write_softmax(folder / "softmax", manifest, weights, "head.linear", finds_best=True)
 
     def _logits(self, h: Any) -> Any:
@@ -51,9 +53,3 @@ class SoftmaxLayer(SoftmaxDistribution):
     def _run(self, h: Any, k: int, *names: str) -> list[Any]:
         """These outputs of the graph."""
         return self.session.run(names, {"output": h, "k": np.array([k])})
-
-
-def _untied(weights: Any) -> dict[str, Any]:
-    """Of a tied softmax, those of the linear layer that it amounts to: E[w] · u(h) = (E[w] u) · h."""
-    weight = weights["network.decoder.embedding.weight"] @ weights["head.linear.project.weight"]
-    return {"head.linear.weight": weight, "head.linear.bias": weights["head.linear.bias"]}

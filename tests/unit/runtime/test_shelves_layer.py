@@ -32,11 +32,11 @@ def rows_of(random, count, gain, is_rounded, fast=None):
     return Rows(small, scales, bias, fast), (small - 128.0) * scales[:, None], bias
 
 
-def layer_of(shape, gain, is_rounded, fast=None, blend=True):
+def layer_of(shape, gain, is_rounded, fast=None):
     """A layer, and a function from hidden states to the probabilities of all words."""
     vocab_size, words, visit, memory = shape
     code = RandomCode(vocab_size, 1)
-    options = {"words": words, "visit": visit, "memory": memory, "code": code, "blend": blend}
+    options = {"words": words, "visit": visit, "memory": memory, "code": code}
     spec = HeadSpec.parse({"type": "shelves", **options})
     shelf_bits = spec.shelf_bits(code.num_bits)
     width, random = -(-vocab_size >> shelf_bits), np.random.default_rng(2)
@@ -77,9 +77,8 @@ def by_hand(layer, logits, scores):
     for row in range(len(logits)):
         f, own = scores[row, shelf_of, place_of], log_shelves[row, shelf_of]
         visited = np.isin(shelf_of, np.argsort(-shelf_scores[row], kind="stable")[: layer.visit])
-        together = f + own if layer.blend else f
         share = np.logaddexp.reduce(log_shelves[row, np.unique(shelf_of[visited])])
-        found[row, visited] = share + together[visited] - np.logaddexp.reduce(together[visited])
+        found[row, visited] = share + f[visited] - np.logaddexp.reduce(f[visited])
         for shelf in np.unique(shelf_of[~visited]):
             here = shelf_of == shelf
             found[row, here] = own[here] + f[here] - np.logaddexp.reduce(f[here])
@@ -90,12 +89,11 @@ def hidden(count):
     return np.tanh(np.random.default_rng(0).normal(size=(count, SIZE))).astype(np.float32)
 
 
-@pytest.mark.parametrize("blend", [True, False])
 @pytest.mark.parametrize("gain", GAINS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize(("is_rounded", "fast"), [(False, None), *((True, fast) for fast in FAST)])
-def test_the_best_of_all_words(shape, gain, is_rounded, fast, blend):
-    layer, log_probs = layer_of(shape, GAINS[gain], is_rounded, fast, blend)
+def test_the_best_of_all_words(shape, gain, is_rounded, fast):
+    layer, log_probs = layer_of(shape, GAINS[gain], is_rounded, fast)
     h = hidden(64)
     every = log_probs(h)
     np.testing.assert_allclose(np.exp(every).sum(-1), 1)
@@ -116,7 +114,7 @@ def test_unlikely_shelves_have_the_best_word():
     layer, log_probs = layer_of((300, 8, 1, 5), 0.3, False)
     h = hidden(64)
     shelves, _ = layer.place_of(layer.best(h))
-    first = layer._best_shelves(layer.shelf_logits(h).astype(float), 1)[:, 0]
+    first = layer._best_shelves(layer.outputs(h)[0].astype(float), 1)[:, 0]
     assert 0.2 < (shelves != first).mean() < 1
     assert np.array_equal(log_probs(h).argmax(-1), layer.best(h))
 
@@ -217,4 +215,4 @@ def test_states_in_double_precision():
     layer, _ = layer_of(SHAPES[0], 1.0, True)
     h = hidden(20)
     assert np.array_equal(layer.best(h.astype(np.float64)), layer.best(h))
-    np.testing.assert_allclose(layer.shelf_logits(h.astype(np.float64)), layer.shelf_logits(h), atol=1e-5)
+    np.testing.assert_allclose(layer.outputs(h.astype(np.float64))[0], layer.outputs(h)[0], atol=1e-5)

@@ -27,6 +27,8 @@ from trellex.heads.spec import ShelvesSpec
 from trellex.trellis import CompleteCode
 
 MOST_WORDS = 1 << 14  # to look at together, unless those of visited shelves are more
+FEW_TO_SEARCH = 64  # best shelves up to which they are sought on the trellis
+MOST_TO_SORT = 1 << 16  # shelves up to which all are sorted, if more of the best are wanted
 PATIENCE = 16  # rounds of drawing a word that may be refused, after which all words are looked at
 
 
@@ -120,8 +122,13 @@ class ShelfDistribution(Distribution):
         return log_visited[:, None] + log_softmax(together)
 
     def _best_shelves(self, logits: Array, count: int) -> Array:
-        """logits [T, L] -> [T, count]"""
-        return self.ecc.topk(logits, count, self.num_shelves)[0]
+        """Best first, of equal ones the lower number first. logits [T, L] -> [T, count]"""
+        if count <= FEW_TO_SEARCH or self.num_shelves > MOST_TO_SORT:
+            return self.ecc.topk(logits, count, self.num_shelves)[0]
+        scores = self.ecc.all_scores(logits, self.shelf_bits)
+        if is_tensor(scores):
+            return scores.sort(dim=-1, descending=True, stable=True).indices[:, :count]
+        return np.argsort(-scores, -1, kind="stable")[:, :count]
 
     def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
         """Best first: a shelf's probability is at least that of any word on it, so few shelves are looked at."""

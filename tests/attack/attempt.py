@@ -20,6 +20,7 @@ SOURCE = Path(trellex.__file__).parent
 REFUSALS = (ValueError, OSError)  # what readers may raise
 SECONDS = 20  # for an input
 MEMORY = 1 << 30  # bytes that a process may ever have
+MORE_MEMORY = 1 << 27  # that an input may add where other tests have taken as much before
 HARD_LIMIT = 3 << 30  # where the machine is protected
 
 ACCEPTED, REFUSED = "accepted", "refused"
@@ -63,7 +64,7 @@ def attempt(read: Callable[[bytes], object], data: bytes) -> str | Finding:
     except (Exception, HangError) as error:
         report = "".join(traceback.format_exception(error, limit=-12))
         return Finding(type(error).__name__, getattr(error, "place", None) or _place(error), report)
-    if peak_memory() > max(before, MEMORY):
+    if peak_memory() > max(before + MORE_MEMORY, MEMORY):
         return Finding("memory", "", f"the process grew to {peak_memory() / 1e6:.0f} MB")
     return outcome
 

@@ -64,6 +64,17 @@ def _accepts(automaton, number):
 
 
 @compiled
+def _read(values, of_probs, logits):
+    """What logits, or probabilities, count. values [L] -> logits [L]; False if one is none"""
+    largest, is_well = _largest(values), True
+    for place in range(len(values)):
+        value = np.float64(values[place])
+        logits[place] = _log_odds(value) if of_probs else _finite(value, largest)
+        is_well = is_well and logits[place] == logits[place]
+    return is_well
+
+
+@compiled
 def butterfly(rows, outputs, automaton, of_probs, numbers, scores):
     """The best bit array of every row, if it is a word: then no word is better. rows [N, L] -> [N, 1] twice
 
@@ -78,8 +89,7 @@ def butterfly(rows, outputs, automaton, of_probs, numbers, scores):
         return _complete_butterfly(rows, outputs, automaton, of_probs, numbers, scores)
     num_outputs, half = outputs.ndim, outputs.shape[-1]  # the first is known when this is compiled
     is_one = outputs.reshape((num_outputs, half))
-    num_bits, largest = automaton.shape[0], _largest(rows)
-    num_steps = rows.shape[1] // num_outputs
+    num_bits, num_steps = automaton.shape[0], rows.shape[1] // num_outputs
     logits = np.empty(rows.shape[1])
     score, even, odd = np.empty(2 * half), np.empty(half), np.empty(half)
     from_upper = np.empty((num_steps, half), np.uint8)  # its bit b; small blocks are allocated faster
@@ -87,11 +97,7 @@ def butterfly(rows, outputs, automaton, of_probs, numbers, scores):
     for row in range(rows.shape[0]):
         score[:] = -math.inf
         score[0] = 0.0
-        is_word = True
-        for place in range(rows.shape[1]):
-            value = np.float64(rows[row, place])
-            logits[place] = _log_odds(value) if of_probs else _finite(value, largest)
-            is_word = is_word and logits[place] == logits[place]
+        is_word = _read(rows[row], of_probs, logits)
         for step in range(num_steps):
             for q in range(half):
                 straight, crossed = 0.0, 0.0  # what the outputs add where b = x, and where they are the opposite
@@ -121,7 +127,7 @@ def butterfly(rows, outputs, automaton, of_probs, numbers, scores):
 @compiled
 def _complete_butterfly(rows, first_outputs, automaton, of_probs, numbers, scores):
     """`butterfly` of a complete trellis, in which a 1 after a state adds the state's logit, and a 0 nothing."""
-    num_bits, num_steps, largest = automaton.shape[0], len(first_outputs) - 1, _largest(rows)
+    num_bits, num_steps = automaton.shape[0], len(first_outputs) - 1
     half = 1 << (num_steps - num_bits - 1)
     logits = np.empty(rows.shape[1])
     score, even, odd = np.empty(2 * half), np.empty(half), np.empty(half)
@@ -130,11 +136,7 @@ def _complete_butterfly(rows, first_outputs, automaton, of_probs, numbers, score
     for row in range(rows.shape[0]):
         score[:] = -math.inf
         score[0] = 0.0
-        is_word = True
-        for place in range(rows.shape[1]):
-            value = np.float64(rows[row, place])
-            logits[place] = _log_odds(value) if of_probs else _finite(value, largest)
-            is_word = is_word and logits[place] == logits[place]
+        is_word = _read(rows[row], of_probs, logits)
         for step in range(num_steps):
             first, states = first_outputs[step], first_outputs[step + 1] - first_outputs[step]
             for q in range(half):

@@ -214,25 +214,14 @@ generators = st.integers(3, 6).flatmap(
         st.text("01", min_size=length, max_size=length).filter(lambda g: "1" in g), min_size=2, max_size=4
     )
 )
+codes = st.one_of(generators.map(ConvolutionalCode), st.integers(1, 6).map(CompleteCode))
 
 
 class TestProperties:
-    @settings(max_examples=60, deadline=None)
-    @given(generators, st.integers(2, 70), st.integers(0, 2**32 - 1), st.integers(1, 20))
-    def test_any_code_agrees_with_enumeration(self, generators, size, seed, k):
-        ecc, bits = ConvolutionalCode(generators), num_bits(size)
-        logits = np.random.default_rng(seed).integers(-2, 3, (3, ecc.length(bits))).astype(float)
-        truth = Enumeration(logits, code_words(ecc.register, size, bits))
-        numbers, scores = ecc.topk(logits, k, size=size)
-        assert np.array_equal(numbers, truth.topk(k)[0])
-        assert np.array_equal(scores, truth.topk(k)[1])
-        np.testing.assert_allclose(ecc.log_partition(logits, size=size), truth.log_partition, atol=1e-9)
-        np.testing.assert_allclose(ecc.posterior(logits, size=size), truth.posterior, atol=1e-7)
-
-    @settings(max_examples=40, deadline=None)
-    @given(st.integers(1, 6), st.integers(2, 70), st.integers(0, 2**32 - 1), st.integers(1, 20))
-    def test_any_complete_trellis_agrees_with_enumeration(self, memory, size, seed, k):
-        ecc, bits = CompleteCode(memory), num_bits(size)
+    @settings(max_examples=100, deadline=None)
+    @given(codes, st.integers(2, 70), st.integers(0, 2**32 - 1), st.integers(1, 20))
+    def test_any_code_agrees_with_enumeration(self, ecc, size, seed, k):
+        bits = num_bits(size)
         logits = np.random.default_rng(seed).integers(-2, 3, (3, ecc.length(bits))).astype(float)
         truth = Enumeration(logits, code_words(ecc.register, size, bits))
         numbers, scores = ecc.topk(logits, k, size=size)

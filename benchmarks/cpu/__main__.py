@@ -3,7 +3,7 @@
 One thread. Exported models of random weights, scaled so that activations are of the size that training gives; H = 512
 is also the size of word vectors, the source has 8,192 words. Sentences of 25 words are translated greedily into
 exactly 30, all by the same search (`trellex.search.greedy`). Code heads are those of the loss "trellis": decoding is
-exact, rare words are numbered apart. Those with a complete trellis are named so; shelves hold 64 words each, and 8 are
+exact, rare words are numbered apart. Those with a complete trellis are named so; shelves hold 64 words each, and 16 are
 visited, or as many as the name says. A hybrid's softmax is biased so that OTHER wins 15 % of the words, about as in a
 real corpus; "rare" is how many words came from the bits in this run.
 

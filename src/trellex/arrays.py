@@ -133,13 +133,6 @@ def sigmoid(values: Array) -> Array:
         return 1 / (1 + np.exp(-values))
 
 
-def log_sigmoid(values: Array) -> Array:
-    """log of the sigmoid, as exact where that is small as where it is near 1."""
-    if is_tensor(values):
-        return sys.modules["torch"].nn.functional.logsigmoid(values)
-    return -np.logaddexp(0, -values)
-
-
 def log_sum_exp(values: Array) -> Array:
     """Over the last dimension. [.., K] -> [..]"""
     return values.logsumexp(-1) if is_tensor(values) else np.logaddexp.reduce(values, -1)

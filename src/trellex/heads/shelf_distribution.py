@@ -15,7 +15,6 @@ from trellex.arrays import (
     draw,
     fetch_few,
     is_tensor,
-    log_sigmoid,
     log_softmax,
     log_sum_exp,
     namespace,
@@ -37,37 +36,31 @@ class ShelfDistribution(Distribution):
 
     A complete trellis gives the probability of a shelf, P(s). The K most probable shelves are visited: the words on
     them, C, share one softmax, P(w) = P(C) · softmax over C of f(w), where P(C) is the sum over their shelves. A word
-    on any other shelf has P(w) = P(s) · softmax over s of f(w). So P sums to 1 whatever K is. The N frequent words,
-    if any, are on no shelf but always among C; a logit tells them from all others.
+    on any other shelf has P(w) = P(s) · softmax over s of f(w). So P sums to 1 whatever K is.
 
     Args:
         spec: the sizes
-        code: word ↔ bits, of the words on shelves
-        vocab_size: V
+        code: word ↔ bits
 
     Shape:
         logits [T, L] of the trellis, shelves [T, K], scores f [T, K, W], −inf where a shelf has no word
     """
 
-    def __init__(self, spec: ShelvesSpec, code: Code, vocab_size: int) -> None:
-        self.code, self.vocab_size, self.first_rare = code, vocab_size, spec.first_rare
+    def __init__(self, spec: ShelvesSpec, code: Code) -> None:
+        self.code, self.vocab_size = code, code.vocab_size
         self.shelf_bits = spec.shelf_bits(code.num_bits)
         self.num_shelves = 1 << self.shelf_bits
-        self.width = -(-code.vocab_size // self.num_shelves)  # W
+        self.width = -(-self.vocab_size // self.num_shelves)  # W
         self.visit = min(spec.visit, self.num_shelves)  # K
         self.ecc = CompleteCode(spec.memory)
 
     @abstractmethod
-    def outputs(self, h: Array) -> tuple[Array, Array]:
-        """Logits of the trellis that finds shelves, and of a word's being on one. h [T, H] -> [T, L], [T]"""
+    def shelf_logits(self, h: Array) -> Array:
+        """Those of the trellis that finds shelves. h [T, H] -> [T, L]"""
 
     @abstractmethod
     def word_scores(self, h: Array, shelves: Array) -> Array:
         """f of all words of some shelves, −inf where there is none. h [T, H], shelves [T, K] -> [T, K, W]"""
-
-    @abstractmethod
-    def frequent_scores(self, h: Array) -> Array:
-        """f of the frequent words. h [T, H] -> [T, N]"""
 
     @property
     def length(self) -> int:
@@ -77,49 +70,33 @@ class ShelfDistribution(Distribution):
     def words_on(self, shelves: Array) -> Array:
         """The words of shelves, −1 where there is none. [..] -> [.., W]"""
         places = namespace(shelves).arange(self.width, device=shelves.device)
-        words = self.code.words(shelves[..., None] + (places << self.shelf_bits))
-        return namespace(words).where(words >= 0, words + self.first_rare, -1) if self.first_rare else words
+        return self.code.words(shelves[..., None] + (places << self.shelf_bits))
 
     def place_of(self, words: Array) -> tuple[Array, Array]:
-        """The shelves of words, and their places on them. words [..], none of them frequent -> [..], [..]"""
-        numbers = self.code.numbers(words - self.first_rare)
+        """The shelves of words, and their places on them. words [..] -> [..], [..]"""
+        numbers = self.code.numbers(words)
         return numbers & (self.num_shelves - 1), numbers >> self.shelf_bits
 
-    def log_prob_of_shelves(self, logits: Array, rare: Array, shelves: Array) -> Array:
-        """log P(s). logits [T, L], of being on a shelf [T], shelves [T, K] -> [T, K]"""
+    def log_prob_of_shelves(self, logits: Array, shelves: Array) -> Array:
+        """log P(s). logits [T, L], shelves [T, K] -> [T, K]"""
         bits = shelves[..., None] >> namespace(shelves).arange(self.shelf_bits, device=shelves.device) & 1
-        log_probs = self.ecc.score(logits[:, None], bits) - self.ecc.log_partition(logits)[:, None]
-        return log_probs + log_sigmoid(rare)[:, None] if self.first_rare else log_probs
+        return self.ecc.score(logits[:, None], bits) - self.ecc.log_partition(logits)[:, None]
 
     def _log_prob(self, h: Array, words: Array) -> Array:
-        logits, rare = map(doubled, self.outputs(h))
-        visited = self._best_shelves(logits, self.visit)
-        return self.log_prob_among(h, logits, rare, visited, words)[0]
+        logits = doubled(self.shelf_logits(h))
+        return self.log_prob_among(h, logits, self._best_shelves(logits, self.visit), words)[0]
 
-    def log_prob_among(self, h: Array, logits: Array, rare: Array, visited: Array, words: Array) -> tuple[Array, Array]:
-        """log P of words, and of their shelves, or of being frequent. visited [T, K], words [T] -> [T], [T]"""
-        library, is_frequent = namespace(h), words < self.first_rare
-        shelf, place = self.place_of(words.clip(self.first_rare))
+    def log_prob_among(self, h: Array, logits: Array, visited: Array, words: Array) -> tuple[Array, Array]:
+        """log P of words, and of their shelves. visited [T, K], words [T] -> [T], [T]"""
+        library, (shelf, place) = namespace(h), self.place_of(words)
         shelves = library.concatenate([visited, shelf[:, None]], -1)
-        scores, log_shelves = self.word_scores(h, shelves), self.log_prob_of_shelves(logits, rare, shelves)
-        scores, log_group = doubled(scores) if logits.dtype.itemsize == 8 else scores, log_shelves[:, -1]
-        outside = log_group + pick(log_softmax(scores[:, -1]), place)
+        scores, log_shelves = self.word_scores(h, shelves), self.log_prob_of_shelves(logits, shelves)
+        scores, log_own = doubled(scores) if logits.dtype.itemsize == 8 else scores, log_shelves[:, -1]
+        outside = log_own + pick(log_softmax(scores[:, -1]), place)
         is_own = visited == shelf[:, None]
         rank = (is_own * library.arange(self.visit, device=h.device)).sum(-1)
-        place = library.where(is_frequent, words, self.first_rare + rank * self.width + place)
-        inside = pick(self._visited_log_probs(h, rare, scores[:, :-1], log_shelves[:, :-1]), place)
-        if self.first_rare:
-            log_group = library.where(is_frequent, log_sigmoid(-rare), log_group)
-        return library.where(is_own.any(-1) | is_frequent, inside, outside), log_group
-
-    def _visited_log_probs(self, h: Array, rare: Array, scores: Array, log_shelves: Array) -> Array:
-        """log P of frequent words and those on visited shelves. f [T, K, W], log P(s) [T, K] -> [T, N + K · W]"""
-        together, log_visited = _flat(scores), log_sum_exp(log_shelves)
-        if self.first_rare:
-            library = namespace(h)
-            together = library.concatenate([_beside(self.frequent_scores(h), scores), together], -1)
-            log_visited = library.logaddexp(log_sigmoid(-rare), log_visited)
-        return log_visited[:, None] + log_softmax(together)
+        inside = pick(_visited_log_probs(scores[:, :-1], log_shelves[:, :-1]), rank * self.width + place)
+        return library.where(is_own.any(-1), inside, outside), log_own
 
     def _best_shelves(self, logits: Array, count: int) -> Array:
         """Best first, of equal ones the lower number first. logits [T, L] -> [T, count]"""
@@ -132,48 +109,42 @@ class ShelfDistribution(Distribution):
 
     def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
         """Best first: a shelf's probability is at least that of any word on it, so few shelves are looked at."""
-        logits, rare = map(doubled, fetch_few(*self.outputs(h)))
+        (logits,) = map(doubled, fetch_few(self.shelf_logits(h)))
         join = namespace(logits).concatenate
         end = min(max(self.visit, -(-k // self.width)), self.num_shelves)
-        words, log_probs, next_shelf = self._topk_on(h, logits, rare, k, 0, end)
+        words, log_probs, next_shelf = self._topk_on(h, logits, k, 0, end)
         rows = _places_of(log_probs[:, -1] < next_shelf)
         while len(rows):
             begin, end = end, min(2 * end, self.num_shelves)
-            more_words, more, next_shelf = self._topk_on(h[rows], logits[rows], rare[rows], k, begin, end)
+            more_words, more, next_shelf = self._topk_on(h[rows], logits[rows], k, begin, end)
             words_so_far, so_far = join([words[rows], more_words], -1), join([log_probs[rows], more], -1)
             words[rows], log_probs[rows] = best_of(so_far, k, words_so_far)
             rows = rows[_places_of(log_probs[rows][:, -1] < next_shelf)]
         return words, log_probs
 
-    def _topk_on(
-        self, h: Array, logits: Array, rare: Array, k: int, begin: int, end: int
-    ) -> tuple[Array, Array, Array]:
+    def _topk_on(self, h: Array, logits: Array, k: int, begin: int, end: int) -> tuple[Array, Array, Array]:
         """The k best words of the shelves that are begin-th to end-th, and log P of the next. -> [T, k] twice, [T]"""
         library, together, found = namespace(logits), max(self.visit, MOST_WORDS // self.width), []
         shelves = self._best_shelves(logits, min(end + 1, self.num_shelves))[:, begin:]
-        log_shelves = self.log_prob_of_shelves(logits, rare, shelves)
+        log_shelves = self.log_prob_of_shelves(logits, shelves)
         for first in range(0, end - begin, together):
             some, visited = slice(first, min(first + together, end - begin)), 0 if begin + first else self.visit
-            words, log_probs = self._log_probs_on(h, rare, shelves[:, some], log_shelves[:, some], visited)
+            words, log_probs = self._log_probs_on(h, shelves[:, some], log_shelves[:, some], visited)
             found.append(best_of(log_probs, min(k, log_probs.shape[1]), words))
         words, log_probs = (library.concatenate(parts, -1) for parts in zip(*found, strict=True))
         none = library.full_like(log_shelves[:, 0], -float("inf"))
         return *best_of(log_probs, k, words), none if end == self.num_shelves else log_shelves[:, end - begin]
 
-    def _log_probs_on(
-        self, h: Array, rare: Array, shelves: Array, log_shelves: Array, visited: int
-    ) -> tuple[Array, Array]:
-        """The words of shelves and log P; where the first are visited, before them the frequent words.
+    def _log_probs_on(self, h: Array, shelves: Array, log_shelves: Array, visited: int) -> tuple[Array, Array]:
+        """The words of shelves, the first of which may be visited, and log P, on the device of the shelves.
 
-        shelves, log P(s) [T, C] -> words, log P [T, C · W] or [T, N + C · W], on the device of the shelves
+        shelves, log P(s) [T, C] -> words, log P [T, C · W]
         """
         library, words = namespace(h), _flat(self.words_on(shelves))
         scores = _beside(self.word_scores(h, _beside(shelves, h)), log_shelves)
         log_probs = _flat(log_shelves[:, visited:, None] + log_softmax(scores[:, visited:]))
         if visited:
-            frequent = library.arange(self.first_rare, device=shelves.device)[None] + 0 * shelves[:, :1]
-            words = library.concatenate([frequent, words], -1)
-            together = self._visited_log_probs(h, rare, scores[:, :visited], log_shelves[:, :visited])
+            together = _visited_log_probs(scores[:, :visited], log_shelves[:, :visited])
             log_probs = library.concatenate([together, log_probs], -1)
         return words, library.where(words >= 0, log_probs, -float("inf"))
 
@@ -184,17 +155,11 @@ class ShelfDistribution(Distribution):
         and another is drawn. At temperature 1 none is.
         """
         library, random = namespace(h), generator if is_tensor(h) else np.random.default_rng(generator)
-        logits, rare = map(doubled, self.outputs(h))
+        logits = doubled(self.shelf_logits(h))
         visited = self._best_shelves(logits, self.visit)
-        log_shelves = self.log_prob_of_shelves(logits, rare, visited)
-        words, log_probs = self._log_probs_on(h, rare, visited, log_shelves, self.visit)
+        log_shelves = self.log_prob_of_shelves(logits, visited)
+        words, log_probs = self._log_probs_on(h, visited, log_shelves, self.visit)
         cold, log_share = log_probs / temperature, log_sum_exp(log_shelves / temperature)
-        log_frequent = library.full_like(log_share, -float("inf"))  # the tempered share of being frequent in all draws
-        if self.first_rare:
-            log_tempered = log_sigmoid(-rare) / temperature
-            log_share = library.logaddexp(log_share, log_tempered)
-            log_total = self.ecc.log_partition(logits / temperature) - self.ecc.log_partition(logits) / temperature
-            log_frequent = log_tempered - library.logaddexp(log_tempered, log_total + log_sigmoid(rare) / temperature)
         log_weight = log_sum_exp(cold) - log_share  # of visited words, to the share of their shelves
         most = max(0.0, (1 - 1 / temperature) * np.log(self.width))
         highest = library.maximum(log_weight, library.full_like(log_weight, most))
@@ -204,7 +169,6 @@ class ShelfDistribution(Distribution):
             shelf = self.ecc.sample(logits[rows] / temperature, self.num_shelves, random)
             own = log_softmax(doubled(self.word_scores(h[rows], shelf[:, None])[:, 0])) / temperature
             is_visited = (visited[rows] == shelf[:, None]).any(-1)
-            is_visited |= _uniforms(log_share[rows], random) < library.exp(log_frequent[rows])
             log_kept = library.where(is_visited, log_weight[rows], log_sum_exp(own)) - highest[rows]
             word = pick(self.words_on(shelf), draw(own, random))
             drawn[rows] = library.where(is_visited, drawn[rows], word)
@@ -213,10 +177,15 @@ class ShelfDistribution(Distribution):
                 return drawn
             drawn[rows] = pick(words[rows], draw(cold[rows], random))
         every = self._best_shelves(logits[rows], self.num_shelves)
-        log_every = self.log_prob_of_shelves(logits[rows], rare[rows], every)
-        words, log_probs = self._log_probs_on(h[rows], rare[rows], every, log_every, self.visit)
+        log_every = self.log_prob_of_shelves(logits[rows], every)
+        words, log_probs = self._log_probs_on(h[rows], every, log_every, self.visit)
         drawn[rows] = pick(words, draw(log_probs / temperature, random))
         return drawn
+
+
+def _visited_log_probs(scores: Array, log_shelves: Array) -> Array:
+    """log P of the words on visited shelves. f [T, K, W], log P(s) [T, K] -> [T, K · W]"""
+    return log_sum_exp(log_shelves)[:, None] + log_softmax(_flat(scores))
 
 
 def _beside(values: Array, others: Array) -> Array:

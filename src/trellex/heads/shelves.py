@@ -27,19 +27,11 @@ class ShelvesHead(ShelfDistribution, Head):
     def __init__(self, spec: ShelvesSpec, hidden_size: int, vocab: Any, embedding: nn.Embedding) -> None:
         Head.__init__(self, spec, hidden_size, vocab)
         self.words = TiedWords(hidden_size, embedding)
-        code = spec.build_code(vocab)
-        ShelfDistribution.__init__(self, spec, code, self.vocab_size)
+        ShelfDistribution.__init__(self, spec, spec.build_code(vocab))
         self.shelves = nn.Linear(hidden_size, self.length)
-        self.rare = nn.Linear(hidden_size, 1) if spec.frequent else None
 
-    def outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        logits = bounded(at_least_single(self.shelves(h)))
-        return logits, logits[:, 0] if self.rare is None else bounded(at_least_single(self.rare(h)))[:, 0]
-
-    def frequent_scores(self, h: Tensor) -> Tensor:
-        frequent = slice(self.first_rare)
-        scores = nn.functional.linear(self.words.project(h), self.words.vectors[frequent], self.words.bias[frequent])
-        return bounded(at_least_single(scores))
+    def shelf_logits(self, h: Tensor) -> Tensor:
+        return bounded(at_least_single(self.shelves(h)))
 
     def word_scores(self, h: Tensor, shelves: Tensor) -> Tensor:
         scores = _scores_by_shelf(self.words.project(h), shelves, self.words_on, self.words.vectors, self.num_shelves)
@@ -48,10 +40,10 @@ class ShelvesHead(ShelfDistribution, Head):
         return scores.masked_fill(words < 0, -torch.inf)
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
-        logits, rare = self.outputs(h)
+        logits = self.shelf_logits(h)
         visited = self._shelves_to_visit(logits.detach())
-        log_prob, log_group = self.log_prob_among(h, logits, rare, visited, target)
-        return -log_prob - self.spec.shelf_weight * log_group
+        log_prob, log_shelf = self.log_prob_among(h, logits, visited, target)
+        return -log_prob - self.spec.shelf_weight * log_shelf
 
     def _shelves_to_visit(self, logits: Tensor) -> Tensor:
         """The most probable ones, in any order: of few shelves on an accelerator, by the scores of all. -> [T, K]"""
@@ -60,8 +52,7 @@ class ShelvesHead(ShelfDistribution, Head):
         return self.ecc.all_scores(logits, self.shelf_bits).topk(self.visit, -1, sorted=False).indices
 
     def cost(self) -> Cost:
-        cost = linear_cost(self.shelves, is_bits=True) + self.words.cost(self.first_rare + self.visit * self.width)
-        return cost if self.rare is None else cost + linear_cost(self.rare)
+        return linear_cost(self.shelves, is_bits=True) + self.words.cost(self.visit * self.width)
 
 
 def _scores_by_shelf(states: Tensor, shelves: Tensor, words_on: Any, vectors: Tensor, num_shelves: int) -> Tensor:

@@ -351,11 +351,8 @@ class ShelvesSpec(CodedSpec):
         "clusters", description="which words share a shelf, as above, but no Huffman code"
     )
     words: int = Field(64, ge=2, le=4096, strict=True, description="on a shelf, at most; a power of 2")
-    visit: int = Field(8, ge=1, strict=True, description="how many of the most probable shelves share one softmax")
-    memory: int = Field(MEMORY, ge=3, le=10, strict=True, description="of the complete trellis that finds shelves")
-    frequent: int = Field(
-        0, ge=0, strict=True, description="how many frequent words are on no shelf but always visited"
-    )
+    visit: int = Field(16, ge=1, strict=True, description="how many of the most probable shelves share one softmax")
+    memory: int = Field(7, ge=3, le=10, strict=True, description="of the complete trellis that finds shelves")
     shelf_weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="of −log P(shelf) in the loss")
 
     forms = ("shelves",)
@@ -381,18 +378,7 @@ class ShelvesSpec(CodedSpec):
             raise ValueError("label_smoothing: the mean over all words would visit all shelves; set it to 0")
         return self
 
-    @property
-    def first_rare(self) -> int:
-        return self.frequent
-
-    def _first_coded(self) -> int:
-        return self.frequent
-
     def build_code(self, vocab: Any, vectors: Any = None) -> Code:
-        if self.frequent > size_of(vocab) - 2:
-            raise ValueError(
-                f"frequent: {self.frequent} of {size_of(vocab)} words leave fewer than 2 for the shelves; choose fewer"
-            )
         return self.check_code(super().build_code(vocab, vectors), size_of(vocab))
 
     def check_code(self, code: Code, vocab_size: int) -> Code:

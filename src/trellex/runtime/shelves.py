@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.arrays import bits_to_number, log_sigmoid, number_to_bits
+from trellex.arrays import bits_to_number, number_to_bits
 from trellex.codes import Code, load_code
 from trellex.heads.shelf_distribution import ShelfDistribution
 from trellex.heads.spec import ShelvesSpec
@@ -30,19 +30,16 @@ class ShelvesLayer(ShelfDistribution):
     """The layer of the trellis and the words' vectors, already multiplied by the layer u before them.
 
     Args:
-        spec, code, vocab_size: see `ShelfDistribution`
-        trellis: to its logits and, if there are frequent words, that of a word's being on a shelf  [L or L + 1, H]
+        spec, code: see `ShelfDistribution`
+        trellis: to its logits  [L, H]
         words: in the order of their shelves and of their places there  [S · W, H]
-        frequent: those on no shelf, if any  [N, H]
     """
 
-    def __init__(
-        self, spec: ShelvesSpec, code: Code, vocab_size: int, trellis: Rows, words: Rows, frequent: Rows | None = None
-    ) -> None:
-        super().__init__(spec, code, vocab_size)
+    def __init__(self, spec: ShelvesSpec, code: Code, trellis: Rows, words: Rows) -> None:
+        super().__init__(spec, code)
         from trellex.runtime import row_products  # loads numba
 
-        self.hidden_size, self._trellis, self._frequent = trellis.weight.shape[1], trellis, frequent
+        self.hidden_size, self._trellis = trellis.weight.shape[1], trellis
         self._ids = _ids_by_shelf(spec, code).reshape(-1)
         self._word_rows = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
         self._products: Any = row_products
@@ -57,14 +54,11 @@ class ShelvesLayer(ShelfDistribution):
         assert isinstance(spec, ShelvesSpec)
         try:
             code = spec.check_code(load_code(export.file("code.json")), manifest.vocab_size)
-            length = CompleteCode(spec.memory).length(spec.shelf_bits(code.num_bits)) + (spec.frequent > 0)
+            length = CompleteCode(spec.memory).length(spec.shelf_bits(code.num_bits))
             trellis = Rows.load(export, "shelves", (length,), size, manifest.is_int8)
             shape = _ids_by_shelf(spec, code).shape
             words = Rows.load(export, "words", shape, size, manifest.is_int8, mapped=True)
-            frequent = (
-                Rows.load(export, "frequent", (spec.frequent,), size, manifest.is_int8) if spec.frequent else None
-            )
-            return cls(spec, code, manifest.vocab_size, trellis, words, frequent)
+            return cls(spec, code, trellis, words)
         except ValueError as error:
             problem = str(error).removesuffix(f"; {REMEDY}")
             raise ValueError(f"{export.path}: the shelves do not fit ({problem}); {REMEDY}") from error
@@ -73,35 +67,26 @@ class ShelvesLayer(ShelfDistribution):
     def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
         spec, size, is_int8 = manifest.head, manifest.model.hidden_size, manifest.is_int8
         assert isinstance(spec, ShelvesSpec)
-        names = ["shelves", "rare"] if spec.frequent else ["shelves"]
-        bias = np.concatenate([weights[f"head.{name}.bias"] for name in names])
-        Rows.save(folder, "shelves", [weights[f"head.{name}.weight"] for name in names], size, bias, is_int8)
+        Rows.save(folder, "shelves", [weights["head.shelves.weight"]], size, weights["head.shelves.bias"], is_int8)
         vectors, project, bias = tied_words(weights, "head.words")
-        if spec.frequent:
-            frequent = slice(spec.frequent)
-            Rows.save(folder, "frequent", [vectors[frequent] @ project], size, bias[frequent], is_int8)
         ids = _ids_by_shelf(spec, load_code(folder / "code.json"))
         blocks = (ids.reshape(-1)[start : start + BLOCK] for start in range(0, ids.size, BLOCK))
         rows = (np.where(block[:, None] < 0, 0, vectors[block]) @ project for block in blocks)
         Rows.save(folder, "words", rows, size, np.where(ids < 0, 0, bias[ids]), is_int8)
 
-    def outputs(self, h: Floats) -> tuple[Floats, Floats]:
-        logits = self._trellis.multiply(h)
-        return logits[:, : self.length], logits[:, -1]
-
-    def frequent_scores(self, h: Floats) -> Floats:
-        return np.empty((len(h), 0), np.float32) if self._frequent is None else self._frequent.multiply(h)
+    def shelf_logits(self, h: Floats) -> Floats:
+        return self._trellis.multiply(h)
 
     def word_scores(self, h: Floats, shelves: Ints) -> Floats:
         scores = np.empty((*shelves.shape, self.width), np.float32)
         self._products.score_words(h, shelves, *self._word_rows, scores)
         return scores
 
-    def log_prob_of_shelves(self, logits: Floats, rare: Floats, shelves: Ints) -> Floats:
+    def log_prob_of_shelves(self, logits: Floats, shelves: Ints) -> Floats:
         log_probs = np.empty(shelves.shape)
         if self._products.log_probs_of_shelves(logits, self._places, shelves, log_probs):
-            return log_probs + log_sigmoid(rare)[:, None] if self.first_rare else log_probs
-        return super().log_prob_of_shelves(logits, rare, shelves)
+            return log_probs
+        return super().log_prob_of_shelves(logits, shelves)
 
     def _best_shelves(self, logits: Floats, count: int) -> Ints:
         shelves = np.empty((len(logits), count), np.int64)
@@ -111,8 +96,6 @@ class ShelvesLayer(ShelfDistribution):
 
     def _best(self, h: Floats) -> Ints:
         """That of visited shelves, but where one of another may be better."""
-        if self.first_rare:
-            return super()._best(h)
         places = np.empty(len(h), np.int64)
         if self._best_words(h, places):  # type: ignore[call-arg]
             return self._ids[places]
@@ -127,7 +110,7 @@ def _ids_by_shelf(spec: ShelvesSpec, code: Code) -> Ints:
     shelf_bits = spec.shelf_bits(code.num_bits)
     shelves, width = np.arange(1 << shelf_bits), -(-code.vocab_size >> shelf_bits)
     ids: Ints = code.words(shelves[:, None] + (np.arange(width) << shelf_bits))
-    return np.where(ids < 0, -1, ids + spec.frequent)
+    return ids
 
 
 def _places(register: Register, num_shelves: int) -> NDArray[np.int32]:

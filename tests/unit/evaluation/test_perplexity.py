@@ -35,7 +35,6 @@ HEADS = [
     {"type": "binary-ec", "generators": "complete", "memory": 3},
     "hybrid-9-ec",
     {"type": "shelves", "words": 4, "visit": 2, "memory": 3, "code": "random"},
-    {"type": "shelves", "words": 4, "visit": 2, "memory": 3, "code": "frequency", "frequent": 6},
 ]
 
 

@@ -54,8 +54,7 @@ SHELVES = [
     shelves(words=16, visit=2, shelf_weight=0.5),
     shelves(words=8, visit=99, memory=8, shelf_weight=0.0),
     shelves(words=4096),
-    shelves(frequent=9),
-    shelves(frequent=17, visit=1, code="random", shelf_weight=0.5),
+    shelves(visit=1, code="random", shelf_weight=0.5),
 ]
 
 
@@ -149,19 +148,13 @@ def code_words(num_bits, error_correcting, memory=None):
 
 def shelf_log_probs(head, spec, h):
     """log P of all words, and of the shelf of each, from the definition, a row after the other. [T, V] twice"""
-    frequent = spec.get("frequent", 0)
-    vocab, numbers = head.vocab_size, head.code.numbers(np.arange(head.vocab_size - frequent))
-    num_bits = max(1, int(np.ceil(np.log2(vocab - frequent))) - int(np.log2(spec["words"])))
-    shelf_of = np.append(np.full(frequent, -1), numbers % 2**num_bits)
+    vocab = head.vocab_size
+    num_bits = max(1, int(np.ceil(np.log2(vocab))) - int(np.log2(spec["words"])))
+    shelf_of = head.code.numbers(np.arange(vocab)) % 2**num_bits
     log_shelves = log_softmax(affine(head.shelves, h) @ code_words(num_bits, True, spec["memory"]).T)  # [T, S]
-    log_frequent = np.full((len(h), 1), -np.inf)
-    if frequent:
-        rare = affine(head.rare, h)
-        log_shelves, log_frequent = log_shelves - np.logaddexp(0, -rare), -np.logaddexp(0, rare)
-    log_shelves = np.append(log_shelves, log_frequent, -1)  # the frequent words as the last shelf, −1
     scores, found = tied_scores(head.words, head.owned.weight, h), np.full((len(h), vocab), np.nan)
     for row in range(len(h)):
-        best = np.append(np.argsort(-log_shelves[row, :-1], kind="stable")[: spec["visit"]], -1)
+        best = np.argsort(-log_shelves[row], kind="stable")[: spec["visit"]]
         for part in [best, *([shelf] for shelf in range(2**num_bits) if shelf not in best)]:
             words = np.isin(shelf_of, part)
             found[row, words] = logsumexp(log_shelves[row, part]) + log_softmax(scores[row, words])

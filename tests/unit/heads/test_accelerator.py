@@ -20,7 +20,6 @@ SPECS = [
     {"type": "binary-ec", **COMPLETE},
     {"type": "hybrid-64-ec", **COMPLETE},
     {"type": "shelves", "words": 16, "visit": 3, "memory": 6, "code": "random"},
-    {"type": "shelves", "words": 16, "visit": 3, "memory": 6, "code": "random", "frequent": 100},
     {"type": "shelves", "words": 2, "visit": 5, "memory": 4, "code": "frequency"},
 ]
 

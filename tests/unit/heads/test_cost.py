@@ -103,10 +103,10 @@ class TestCost:
     @pytest.mark.parametrize(
         ("options", "logits", "scored"),
         [
-            ({}, 256 * 2 + 255, 8 * 64),
+            ({}, 128 * 3 + 127, 16 * 64),
+            ({"visit": 8, "memory": 8}, 256 * 2 + 255, 8 * 64),
             ({"visit": 1, "memory": 6}, 64 * 4 + 63, 64),
             ({"words": 256, "visit": 999}, 255, 65536),
-            ({"frequent": 512}, 256 * 2 + 255, 512 + 8 * 64),
         ],
         ids=str,
     )
@@ -115,12 +115,11 @@ class TestCost:
         spec = {"type": "shelves", "code": "frequency", **options}
         with torch.device("meta"):
             head = build_head(spec, hidden_size=512, vocab=vocab, embedding=nn.Embedding(vocab, size))
-        told_apart = 1 if "frequent" in options else 0  # a logit more
         assert head.cost() == Cost(
-            outputs=logits + told_apart + scored,
+            outputs=logits + scored,
             bits=logits,
-            parameters=513 * (logits + told_apart) + 512 * size + vocab,
-            multiply_adds=512 * (logits + told_apart) + 512 * size + scored * size,
+            parameters=513 * logits + 512 * size + vocab,
+            multiply_adds=512 * logits + 512 * size + scored * size,
         )
         assert sum(parameter.numel() for parameter in head.parameters()) == head.cost().parameters
 

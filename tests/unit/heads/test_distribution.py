@@ -66,24 +66,19 @@ class GivenSoftmax(SoftmaxDistribution):
 
 
 class GivenShelves(ShelfDistribution):
-    """The hidden state is the logits of the trellis and of being on a shelf, followed by the scores of all words."""
+    """The hidden state is the logits of the trellis, followed by the scores of all words."""
 
-    def __init__(self, code, frequent=0, **options):
-        spec = HeadSpec.parse({"type": "shelves", "memory": 3, "frequent": frequent, **options})
-        super().__init__(spec, code, frequent + code.vocab_size)
-        self.first_score = self.length + 1
-        self.hidden_size = self.first_score + self.vocab_size
+    def __init__(self, code, **options):
+        super().__init__(HeadSpec.parse({"type": "shelves", "memory": 3, **options}), code)
+        self.hidden_size = self.length + self.vocab_size
 
-    def outputs(self, h):
-        return h[:, : self.length], h[:, self.length]
-
-    def frequent_scores(self, h):
-        return h[:, self.first_score : self.first_score + self.first_rare]
+    def shelf_logits(self, h):
+        return h[:, : self.length]
 
     def word_scores(self, h, shelves):
         words, library = self.words_on(shelves), np if isinstance(h, np.ndarray) else torch
         rows = library.arange(len(h))[:, None, None]
-        return library.where(words >= 0, h[rows, self.first_score + words.clip(0)], -np.inf)
+        return library.where(words >= 0, h[rows, self.length + words.clip(0)], -np.inf)
 
 
 class GivenHybrid(HybridDistribution):
@@ -110,15 +105,12 @@ def hidden_of(bits, rows=ROWS, seed=0):
 
 def shelves_by_hand(shelves, h):
     """log P of every word, a row after the other. -> [T, words]"""
-    frequent, scores = shelves.first_rare, h[:, shelves.first_score :]
-    numbers = shelves.code.numbers(np.arange(shelves.code.vocab_size))
-    shelf_of = np.append(np.full(frequent, -1), numbers % shelves.num_shelves)
-    rare = h[:, [shelves.length]] if frequent else np.full((len(h), 1), np.inf)
+    shelf_of = shelves.code.numbers(np.arange(shelves.vocab_size)) % shelves.num_shelves
+    scores = h[:, shelves.length :]
     log_shelves = log_softmax(shelves.ecc.all_scores(h[:, : shelves.length], shelves.shelf_bits))
-    log_shelves = np.append(log_shelves - np.logaddexp(0, -rare), -np.logaddexp(0, rare), -1)
     found = np.empty(scores.shape)
     for row, log_shelf in enumerate(log_shelves):
-        best = np.append(np.argsort(-log_shelf[:-1], kind="stable")[: shelves.visit], -1)
+        best = np.argsort(-log_shelf, kind="stable")[: shelves.visit]
         for part in [best, *([shelf] for shelf in range(shelves.num_shelves) if shelf not in best)]:
             words = np.isin(shelf_of, part)
             found[row, words] = logsumexp(log_shelf[part]) + log_softmax(scores[row, words])
@@ -166,8 +158,6 @@ SHELVES = {
     "shelves": lambda: GivenShelves(FrequencyCode(37), words=4, visit=3),
     "one shelf": lambda: GivenShelves(RandomCode(32, 2), words=8, visit=1),
     "all shelves": lambda: GivenShelves(RandomCode(33, 2), words=2, visit=99),
-    "shelves and frequent words": lambda: GivenShelves(RandomCode(30, 2), words=4, visit=3, frequent=7),
-    "one shelf and frequent words": lambda: GivenShelves(FrequencyCode(21), words=2, visit=1, frequent=16),
 }
 DISTRIBUTIONS = {
     "softmax": lambda: GivenSoftmax(30),

@@ -186,7 +186,6 @@ class TestLabel:
                 {"type": "shelves", "shelf_weight": 0.5, "words": 32, "code": "random", "seed": 3},
                 "shelves (random, seed 3, words 32, shelf_weight 0.5)",
             ),
-            ({"type": "shelves", "frequent": 2048}, "shelves (frequent 2048)"),
         ],
         ids=str,
     )
@@ -287,8 +286,6 @@ class TestCode:
         assert parse({"type": "shelves", "code": "random"}).build_code(words) == RandomCode(50)
         with pytest.raises(ValueError, match="^code: expected one of 50 words"):
             parse({"type": "shelves", "code": RandomCode(49)}).build_code(words)
-        with pytest.raises(ValueError, match="^frequent: 49 of 50 words leave fewer than 2 for the shelves; choose"):
-            parse({"type": "shelves", "frequent": 49}).build_code(words)
 
     def test_by_name_it_is_made_for_the_vocabulary(self):
         words = Vocabulary.from_counts({f"w{rank}": 500 // rank for rank in range(1, 48)})
@@ -402,7 +399,6 @@ class TestMistakes:
             ({"visit": "8"}, "^visit: Input should be a valid integer, got '8'"),
             ({"memory": None}, "^memory: Input should be a valid integer, got None"),
             ({"memory": 11}, "^memory: Input should be less than or equal to 10, got 11"),
-            ({"frequent": -1}, "^frequent: Input should be greater than or equal to 0, got -1"),
             ({"shelf_weight": -1}, "^shelf_weight: Input should be greater than or equal to 0, got -1"),
             ({"shelf_weight": float("inf")}, "^shelf_weight: Input should be a finite number, got inf"),
             (

@@ -42,7 +42,7 @@ def layer_of(shape, gain, is_rounded, fast=None):
     width, random = -(-vocab_size >> shelf_bits), np.random.default_rng(2)
     trellis, *of_trellis = rows_of(random, spec_length(memory, shelf_bits), 2 * gain, is_rounded, fast)
     table, *of_words = rows_of(random, width << shelf_bits, 4 * gain, is_rounded, fast)
-    layer = ShelvesLayer(spec, code, vocab_size, trellis, table)
+    layer = ShelvesLayer(spec, code, trellis, table)
 
     def log_probs(h):
         h = h.astype(np.float64)

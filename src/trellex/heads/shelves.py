@@ -11,10 +11,10 @@ from trellex.arrays import bounded, is_inspectable
 from trellex.codes import Code
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.shelf_distribution import ShelfDistribution
+from trellex.heads.shelf_scores import scores_by_shelf
 from trellex.heads.spec import ShelvesSpec
 from trellex.heads.tied import TiedWords
 
-MOST_TOGETHER = 32  # rows that read one shelf together
 FEW_SHELVES = 4096  # the scores of all of them take fewer operations than a search
 
 
@@ -34,8 +34,10 @@ class ShelvesHead(ShelfDistribution, Head):
         return bounded(at_least_single(self.shelves(h)))
 
     def word_scores(self, h: Tensor, shelves: Tensor) -> Tensor:
-        scores = _scores_by_shelf(self.words.project(h), shelves, self.words_on, self.words.vectors, self.num_shelves)
-        words = self.words_on(shelves)
+        states, words = self.words.project(h), self.words_on(shelves)
+        scores = scores_by_shelf(
+            states, shelves, self.words_on, self.words.vectors, self.num_shelves, self.words.is_sparse
+        )
         scores = bounded(at_least_single(scores) + self.words.bias[words.clamp(min=0)])
         return scores.masked_fill(words < 0, -torch.inf)
 
@@ -53,31 +55,3 @@ class ShelvesHead(ShelfDistribution, Head):
 
     def cost(self) -> Cost:
         return linear_cost(self.shelves, is_bits=True) + self.words.cost(self.visit * self.width)
-
-
-def _scores_by_shelf(states: Tensor, shelves: Tensor, words_on: Any, vectors: Tensor, num_shelves: int) -> Tensor:
-    """Products with the vectors of all words on some shelves. states [T, E], shelves [T, K] -> [T, K, W]
-
-    Rows that read the same shelf read it together, in blocks of up to R rows: a product of matrices a block. How many
-    blocks there are is known from the sizes alone, so that an accelerator need not be waited for.
-    """
-    pairs = shelves.numel()
-    together = min(MOST_TOGETHER, 1 << (pairs // num_shelves).bit_length())
-    num_blocks = (pairs + min(pairs, num_shelves) * (together - 1)) // together
-    shelf, order = shelves.flatten().sort(stable=True)
-    place = torch.arange(pairs, device=shelf.device)
-    is_first = torch.cat([place[:1] == 0, shelf[1:] != shelf[:-1]])
-    first = place.where(is_first, 0).cummax(0).values  # where the run of this shelf begins
-    opens_block = (place - first) % together == 0
-    block = opens_block.long().cumsum(0) - 1
-    slot = block * together + (place - first) % together
-    rows = states.new_zeros(num_blocks * together, states.shape[1]).index_copy(
-        0, slot, states[order // shelves.shape[1]]
-    )
-    shelf_of_block = shelf.new_zeros(num_blocks).index_copy(0, block, shelf)
-    words = words_on(shelf_of_block).clamp(min=0)  # [blocks, W]
-    products = rows.view(num_blocks, together, states.shape[1]) @ nn.functional.embedding(words, vectors).transpose(
-        1, 2
-    )
-    found = products.new_empty(pairs, words.shape[1]).index_copy(0, order, products.flatten(0, 1)[slot])
-    return found.view(*shelves.shape, words.shape[1])

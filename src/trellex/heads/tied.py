@@ -34,6 +34,11 @@ class TiedWords(nn.Module):
         """E  [V, size of a vector]"""
         return self._embedding[0].weight
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the gradient of the vectors is to hold those alone that were read, as `nn.Embedding` lets one ask."""
+        return self._embedding[0].sparse
+
     def forward(self, h: Tensor) -> Tensor:
         """f of all words. h [.., H] -> [.., V]"""
         return nn.functional.linear(self.project(h), self.vectors, self.bias)

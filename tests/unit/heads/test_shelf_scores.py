@@ -1,0 +1,74 @@
+"""Rows that read shelves together, against every row by itself."""
+
+import pytest
+import torch
+
+from trellex.heads import build_head, shelf_scores
+from trellex.heads.shelf_scores import scores_by_shelf
+
+SHELVES, WORDS, SIZE = 9, 5, 7
+VOCAB = SHELVES * WORDS - 3  # some places are empty
+
+
+def words_on(shelves):
+    words = shelves[..., None] + SHELVES * torch.arange(WORDS)
+    return words.where(words < VOCAB, -1)
+
+
+def inputs(rows, visited, seed=0):
+    random = torch.Generator().manual_seed(seed)
+    states, vectors = (torch.randn(n, SIZE, generator=random, dtype=torch.float64) for n in (rows, VOCAB))
+    shelves = torch.stack([torch.randperm(SHELVES, generator=random)[:visited] for _ in range(rows)])
+    return states.requires_grad_(), vectors.requires_grad_(), shelves
+
+
+def by_hand(states, vectors, shelves):
+    return torch.einsum("te,tkwe->tkw", states, vectors[words_on(shelves).clamp(min=0)])
+
+
+def gradients(scores, shelves, *inputs):
+    """Of a sum with fixed weights, 0 where there is no word."""
+    weights = torch.linspace(-1, 2, scores.numel(), dtype=scores.dtype).view_as(scores)
+    return torch.autograd.grad((scores * weights.where(words_on(shelves) >= 0, 0)).sum(), inputs)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("most_gathered", [1, 3 * WORDS * SIZE, 1 << 26], ids=["a block", "three", "all"])
+@pytest.mark.parametrize(("rows", "visited"), [(1, 1), (2, 9), (40, 3), (300, 2)])
+def test_scores_and_gradients(rows, visited, most_gathered, sparse, monkeypatch):
+    monkeypatch.setattr(shelf_scores, "MOST_GATHERED", most_gathered)
+    states, vectors, shelves = inputs(rows, visited)
+    scores, expected = (
+        scores_by_shelf(states, shelves, words_on, vectors, SHELVES, sparse),
+        by_hand(states, vectors, shelves),
+    )
+    torch.testing.assert_close(scores, expected)
+    of_states, of_vectors = gradients(scores, shelves, states, vectors)
+    assert of_vectors.is_sparse == sparse
+    for found, exact in zip(
+        (of_states, of_vectors.to_dense()), gradients(expected, shelves, states, vectors), strict=True
+    ):
+        torch.testing.assert_close(found, exact)
+
+
+def test_one_gradient_alone():
+    states, vectors, shelves = inputs(6, 2)
+    (expected,) = gradients(by_hand(states, vectors, shelves), shelves, states)
+    frozen = scores_by_shelf(states, shelves, words_on, vectors.detach(), SHELVES)
+    torch.testing.assert_close(*gradients(frozen, shelves, states), expected)
+
+
+def test_an_embedding_may_ask_for_a_sparse_gradient():
+    """Its vectors may be read by the decoder, too; an optimiser for sparse gradients moves only what was read."""
+    torch.manual_seed(1)
+    embedding = torch.nn.Embedding(2048, 4, sparse=True)
+    spec = {"type": "shelves", "words": 4, "visit": 2, "memory": 3, "code": "random"}
+    head = build_head(spec, hidden_size=4, vocab=2048, embedding=embedding)
+    before = embedding.weight.detach().clone()
+    words = torch.tensor([3, 1500])
+    (head.loss(embedding(words), words)).sum().backward()
+    assert embedding.weight.grad.is_sparse
+    torch.optim.SparseAdam(embedding.parameters(), lr=0.1).step()
+    moved = (embedding.weight != before).any(-1)
+    assert moved[words].all()
+    assert moved.sum() <= 2 * 3 * 4  # of two rows, those of three shelves

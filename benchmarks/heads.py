@@ -1,7 +1,8 @@
 """What an output layer costs against the size of the vocabulary: `make bench-heads`.
 
 One thread, H = 512, through the public interface. Three jobs: loss and gradient (of hidden states and parameters) for
-4,096 tokens whose ids follow Zipf's law, and the 5 best words at batch 1 and at batch 64.
+4,096 tokens whose ids follow Zipf's law, and the 5 best words at batch 1 and at batch 64. What is tied has an embedding
+beside it, whose gradient counts; hidden states are random, so that rows share shelves by chance alone.
 
 Time: all output layers are visited in turn, round after round, and a cell is the median of its rounds, so that a
 passing load slows all of them alike. Memory: every cell has a process of its own, forked from a fresh one that has
@@ -37,12 +38,14 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from trellex.heads import HeadSpec, build_head
+from trellex.heads.shelves import ShelvesHead
 
 HIDDEN = 512
 EXPONENTS = (12, 16, 20, 24)
 TINY = 3000  # words to warm up with: enough for every hybrid, and none of the sizes measured
 K = 5
 FLOAT = 4  # bytes
+BIT_GAIN, WORD_GAIN = 10.0, 6.0  # of shelves: logits of the trellis and scores of words spread by some nats
 FLAT = 1.6  # the growth from the smallest to the largest vocabulary up to which a code head counts as flat
 
 MEMORY_SHARE = 0.5  # of what is available, the most that a cell may take
@@ -77,10 +80,16 @@ def adaptive_cutoffs(vocab: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Contender:
-    """An output layer to measure. `spec` is what `build_head` takes, None for PyTorch's adaptive softmax."""
+    """An output layer to measure.
+
+    Attributes:
+        spec: what `build_head` takes, None for PyTorch's adaptive softmax
+        size: of the word vectors, for what is tied to them; if they are small, their gradient is sparse
+    """
 
     name: str
     spec: str | dict[str, Any] | None
+    size: int = HIDDEN
 
     @property
     def is_code(self) -> bool:
@@ -92,9 +101,11 @@ class Contender:
                 return AdaptiveSoftmax(HIDDEN, vocab)
             if not HeadSpec.parse(self.spec).uses_embedding:
                 return build_head(self.spec, hidden_size=HIDDEN, vocab=vocab)
-            embedding = nn.Embedding(vocab, HIDDEN)
+            embedding = nn.Embedding(vocab, self.size, sparse=self.size < HIDDEN)
             head = build_head(self.spec, hidden_size=HIDDEN, vocab=vocab, embedding=embedding)
             head.add_module("embedding", embedding)  # in place of a decoder: it has a gradient, and takes memory
+            if isinstance(head, ShelvesHead):
+                sharpen(head)
             return head
 
     def suits(self, vocab: int) -> bool:
@@ -107,10 +118,10 @@ class Contender:
         return sum(parameter.nbytes for parameter in self.build(vocab, "meta").parameters())
 
     def needed_bytes(self, vocab: int, job: Job) -> int:
-        """An estimate of what a job takes, parameters included; of code heads, which take little, those alone."""
+        """An estimate of what a job takes, parameters and their gradient included; of code heads those alone."""
         parameters = self.parameter_bytes(vocab)
         if self.is_code:
-            return parameters
+            return parameters * (2 if job.is_loss else 1)
         if job.is_loss:  # the gradient of the parameters; scores, their log-softmax and its gradient
             return 2 * parameters + 3 * FLOAT * self._scores(vocab, job.rows)
         return parameters + 4 * FLOAT * job.rows * vocab
@@ -124,6 +135,13 @@ class Contender:
         return int(tokens * (first + sum(of_tokens)))
 
 
+def sharpen(head: ShelvesHead) -> None:
+    """As sure of the shelf and of the word as training makes it: how many shelves are looked at depends on it."""
+    with torch.no_grad():
+        head.shelves.weight *= BIT_GAIN
+        head.words.project.weight *= WORD_GAIN
+
+
 CONTENDERS = (
     Contender("softmax", "softmax"),
     Contender("softmax, tied", {"type": "softmax", "tied": True}),
@@ -133,6 +151,10 @@ CONTENDERS = (
     Contender("binary-ec, mixture of 4", {"type": "binary-ec", "mixtures": 4}),
     Contender("hybrid-512-ec, trellis", {"type": "hybrid-512-ec", "loss": "trellis"}),
     Contender("hybrid-2048-ec, trellis", {"type": "hybrid-2048-ec", "loss": "trellis"}),
+    Contender("binary-ec, complete", {"type": "binary-ec", "generators": "complete"}),
+    Contender("hybrid-2048-ec, complete", {"type": "hybrid-2048-ec", "generators": "complete"}),
+    Contender("shelves", {"type": "shelves", "code": "frequency"}),
+    Contender("shelves, vectors of 64", {"type": "shelves", "code": "frequency"}, 64),
 )
 
 
@@ -445,6 +467,7 @@ def measure_largest(vocabs: Iterable[int]) -> list[Largest]:
         for vocab in vocabs
         if contender.suits(vocab)
         for job in (Job(True, 1), Job(False, 1))
+        if contender.needed_bytes(vocab, job) <= MEMORY_SHARE * available_bytes("cpu")
     ]
 
 

@@ -17,7 +17,7 @@ METHODS = (
     *("softmax", "binary", "hybrid-512", "hybrid-2048", "binary-ec", "hybrid-512-ec", "hybrid-2048-ec"),
     *("binary-ec complete", "hybrid-2048-ec complete", "shelves visit 1", "shelves", "shelves visit 32"),
 )
-SWEPT = ("softmax", "hybrid-2048-ec", "binary-ec")  # against V
+SWEPT = ("softmax", "shelves", "hybrid-2048-ec", "binary-ec")  # against V
 COMPARED = ("softmax", "binary-ec")  # with other engines
 PRECISIONS = ("fp32", "int8")
 NOTHING = "no output layer"

@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from trellex.report.figures import RC_PARAMS
 
-STYLES = {"softmax": ("#b3402e", "s"), "hybrid-2048-ec": ("#2a6f97", "D"), "binary-ec": ("#2d8a4e", "o")}
+STYLES = {"softmax": ("#b3402e", "s"), "shelves": ("#2a6f97", "D"), "binary-ec": ("#2d8a4e", "o")}
 
 
 def draw(numbers: dict, path: Path) -> None:

@@ -30,8 +30,7 @@ SIZES = (  # what the recipes that come with Trellex have
     Size(tokens=150_000, units=256, dropout=0.3, learning_rate=0.002),
     Size(tokens=300_000, units=512, dropout=0.3, learning_rate=0.001),  # tanaka, tatoeba, kftt
 )
-SOFTMAX_WORDS = 10_000  # up to so many target words a softmax is affordable, and translates better than codes
-FREQUENT = 2_048  # a hybrid's N for more
+SOFTMAX_WORDS = 10_000  # up to so many target words a softmax is affordable
 EPOCHS, FEWEST_STEPS = 20, 1_500  # how long to train; with less a model says next to nothing
 SHORTENED = 0.6  # the part of that which is still better than a smaller network
 BATCH_SENTENCES = 64
@@ -163,9 +162,7 @@ class Advisor:
 
 def head_for(words: int) -> HeadSpec:
     """The output layer for so many target words."""
-    if words <= SOFTMAX_WORDS:
-        return HeadSpec.parse("softmax")
-    return HeadSpec.parse({"type": f"hybrid-{FREQUENT}-ec", "loss": "trellis"})
+    return HeadSpec.parse("softmax" if words <= SOFTMAX_WORDS else "shelves")
 
 
 def head_reason(head: HeadSpec, words: int) -> str:
@@ -173,9 +170,9 @@ def head_reason(head: HeadSpec, words: int) -> str:
     if head != head_for(words):
         return "as it was asked for."
     if head.type == "softmax":
-        return f"with {words:,} target words a softmax is affordable; codes pay where there are many more."
+        return f"with {words:,} target words a softmax is affordable; shelves and codes pay where there are many more."
     return (
-        f"a softmax over the {head.size - 1:,} most frequent words and OTHER, codes for the rest, trained with −log P\n"
-        f"(loss: trellis). A softmax over all {words:,} words takes more time and memory, and may translate better;\n"
-        "to compare, train with --head softmax --output ANOTHER."
+        "codes find a few shelves of words, and the decoder's own word vectors one of the words on them. A softmax\n"
+        f"over all {words:,} words takes more time and memory; to compare, train with\n"
+        "--head softmax --output ANOTHER."
     )

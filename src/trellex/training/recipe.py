@@ -83,7 +83,7 @@ class Recipe(Record):
     data: Path = Field(description="a folder made by `trellex prepare`")
     output: Path = Field(description="the folder for checkpoints and metrics")
     head: AnyHeadSpec = Field(
-        HeadSpec.parse("hybrid-512-ec"), description="the output layer: a name, or a mapping with options"
+        HeadSpec.parse("shelves"), description="the output layer: a name, or a mapping with options"
     )
     model: ModelSettings = Field(ModelSettings(), description="the sizes of the network")
     training: TrainingSettings = Field(TrainingSettings(), description="how to train")

@@ -191,6 +191,10 @@ class CodeDistribution(Distribution):
         """logits [.., L] -> [..]"""
         return self.ecc.log_partition(logits, **self._words_allowed)
 
+    def posterior(self, logits: Array) -> Array:
+        """How probable a 1 is in each place of the code word, over all words. logits [.., L] -> [.., L]"""
+        return self.ecc.posterior(logits, **self._words_allowed)
+
     def mixed(self, log_probs: Array, log_weights: Array) -> Array:
         """log Σ π_k P_k. log_probs, log_weights [.., K] -> [..]"""
         return log_probs[..., 0] if log_probs.shape[-1] == 1 else log_sum_exp(log_probs + log_weights)

@@ -98,6 +98,20 @@ class ShelfDistribution(Distribution):
         inside = pick(_visited_log_probs(scores[:, :-1], log_shelves[:, :-1]), rank * self.width + place)
         return library.where(is_own.any(-1), inside, outside), log_own
 
+    def best_shelves(self, h: Array, count: int) -> tuple[Array, Array, Array, Array]:
+        """The most probable shelves, log P(s), their words, −1 where there is none, and log P of those.
+
+        h [T, H] -> [T, C] twice, [T, C, W] twice; C is count, but at most the number of shelves
+        """
+        (logits,) = map(doubled, fetch_few(self.shelf_logits(h)))
+        shelves = self._best_shelves(logits, min(max(count, self.visit), self.num_shelves))
+        log_shelves = self.log_prob_of_shelves(logits, shelves)
+        words, log_probs = self._log_probs_on(h, shelves, log_shelves, self.visit)
+        shape = (*shelves.shape, self.width)
+        return tuple(  # type: ignore[return-value]
+            found[:, :count] for found in (shelves, log_shelves, words.reshape(shape), log_probs.reshape(shape))
+        )
+
     def _best_shelves(self, logits: Array, count: int) -> Array:
         """Best first, of equal ones the lower number first. logits [T, L] -> [T, count]"""
         if count <= FEW_TO_SEARCH or self.num_shelves > MOST_TO_SORT:

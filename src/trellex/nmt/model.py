@@ -80,9 +80,14 @@ class TranslationModel(nn.Module):
 
     def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> SearchState:
         """Read source sentences and the first BOS. sources: ids of each -> state of N rows, with attention if asked"""
+        return self.step(self.encode(sources, attention), np.full(len(sources), BOS))
+
+    def encode(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> SearchState:
+        """Read source sentences: what `start` does before the first word."""
         lengths = torch.tensor([len(source) for source in sources])
         words = torch.from_numpy(pad(list(sources), EOS)).to(self.device)
-        return self._read(self.network.start(words, lengths), np.full(len(sources), BOS), attention)
+        nothing_yet = self.network.embedding.weight.new_empty(0)
+        return SearchState(self.network.start(words, lengths), nothing_yet, np.empty(0) if attention else None)
 
     def step(self, state: SearchState, words: NDArray[np.int64]) -> SearchState:
         """Read the next target words [N]."""
@@ -93,6 +98,11 @@ class TranslationModel(nn.Module):
         if not attention:
             return SearchState(state, hidden)
         return SearchState(state, hidden, self.network.attention(state).float().cpu().numpy())
+
+    @property
+    def layer(self) -> Head:
+        """The head, as an exported model calls its output layer."""
+        return self.head
 
     def best(self, state: SearchState) -> NDArray[np.int64]:
         """The best next word of every row. -> [N]"""

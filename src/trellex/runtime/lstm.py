@@ -87,6 +87,10 @@ class RuntimeLSTM:
 
     def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> LSTMState:
         """Read source sentences and the first BOS. sources: ids of each -> state of N rows, with attention if asked"""
+        return self.step(self.encode(sources, attention), np.full(len(sources), BOS))
+
+    def encode(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> LSTMState:
+        """Read source sentences: what `start` does before the first word."""
         if attention and not self.decoder.has(SHARES):
             raise ValueError(f"{self.decoder.path.parent}: this export has no attention; {REMEDY}")
         lengths = np.array([len(source) for source in sources], np.int32)
@@ -95,8 +99,7 @@ class RuntimeLSTM:
         keys, values, recurrent, c = self.encoder.run(["keys", "values", "recurrent", "c"], inputs)
         mask = np.where(np.arange(keys.shape[1]) < lengths[:, None], 0, -np.inf).astype(np.float32)[..., None]
         shares = mask if attention else None  # not None: the next step is to tell them
-        state = LSTMState(keys, values, mask, np.arange(len(sources)), recurrent, c, np.zeros_like(c), shares)
-        return self.step(state, np.full(len(sources), BOS))
+        return LSTMState(keys, values, mask, np.arange(len(sources)), recurrent, c, np.zeros_like(c), shares)
 
     def step(self, state: LSTMState, words: Ints) -> LSTMState:
         """Read the next target words [N]."""

@@ -28,6 +28,8 @@ class RuntimeNetwork(Protocol):
 
     def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> Any: ...
 
+    def encode(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> Any: ...
+
     def step(self, state: Any, words: Ints) -> Any: ...
 
 
@@ -36,7 +38,7 @@ class RuntimeModel:
 
     def __init__(self, network: RuntimeNetwork, layer: Distribution) -> None:
         self.network, self.layer = network, layer
-        self.start, self.step = network.start, network.step
+        self.start, self.encode, self.step = network.start, network.encode, network.step
 
     def inference(self) -> AbstractContextManager[None]:
         return nullcontext()

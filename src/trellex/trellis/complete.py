@@ -82,11 +82,8 @@ class CompleteCode(ConvolutionalCode):
 
     def _places(self, bits: Array) -> Array:
         """The outputs at which the bits of a word count: those of its states. bits [.., B] -> [.., B]"""
-        num_bits = bits.shape[-1]
-        state, places = namespace(bits).zeros_like(bits[..., 0]), []
-        for step in range(num_bits):
-            places.append(state + self.register.first_output(step))
-            state = (state << 1 | bits[..., step]) & ((1 << self.memory) - 1)
+        states = self.register.states(bits)[:-1]
+        places = [state + self.register.first_output(step) for step, state in enumerate(states)]
         return namespace(bits).stack(places, -1)
 
 

@@ -49,6 +49,21 @@ class Register:
         """How many outputs a complete trellis has before this step."""
         return (1 << min(step, self.memory)) - 1 + (max(step - self.memory, 0) << self.memory)
 
+    def states(self, bits: Any) -> list[Any]:
+        """Those that words pass through, the first before any bit. bits [.., B] -> T + 1 times [..]
+
+        T is B for a complete trellis, and B + m for the others, which m zeros lead back to the first state.
+        """
+        state = bits[..., 0] & 0
+        found = [state]
+        for step in range(bits.shape[-1]):
+            state = (state << 1 | bits[..., step]) & ((1 << self.memory) - 1)
+            found.append(state)
+        for _ in range(0 if self.is_complete else self.memory):
+            state = state << 1 & ((1 << self.memory) - 1)
+            found.append(state)
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class Lattice:

@@ -13,7 +13,7 @@ help:  ## show what there is to make
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,ja,dev,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,ja,serve,dev,bench]'
 	touch $@
 
 demo: $(READY)  ## train two systems on the embedded phrasebook, translate and compare

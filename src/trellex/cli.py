@@ -16,6 +16,7 @@ from trellex.commands.new import new
 from trellex.commands.prepare import prepare
 from trellex.commands.report import report
 from trellex.commands.score import score
+from trellex.commands.serve import serve
 from trellex.commands.train import train
 from trellex.commands.translate import translate
 from trellex.terminal import examples_of
@@ -24,7 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="Translate with an output layer that costs O(log V): prepare a corpus, train, translate, score, evaluate; "
-    "export for CPUs; train whole grids and report them.",
+    "export for CPUs, and serve; train whole grids and report them.",
     epilog="Start with: python -m trellex.phrasebook text && trellex new --help",
 )
 
@@ -44,7 +45,7 @@ def _options(
     """Options of no verb; `help` of the application is what is shown."""
 
 
-for verb in (new, prepare, train, average, experiment, translate, score, evaluate, report, export, info):
+for verb in (new, prepare, train, average, experiment, translate, score, evaluate, report, export, serve, info):
     app.command(epilog=examples_of(verb))(verb)
 
 if __name__ == "__main__":

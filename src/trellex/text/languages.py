@@ -103,3 +103,8 @@ def language_of_name(path: Path) -> str | None:
     """The two letters in train.en, train.en.gz, train.en.txt and the like."""
     found = re.fullmatch(r".+\.(?!gz|xz)([a-z]{2})(\.txt)?(\.gz|\.xz)?", path.name)
     return found[1] if found else None
+
+
+def language_name(code: str) -> str:
+    """The English name of a language, or its code where that is not known."""
+    return _NAMES.get(code, code)

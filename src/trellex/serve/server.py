@@ -1,0 +1,130 @@
+"""The server process: a socket, connections that do not wait for ever, and an end that answers what is under way."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import h11
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from trellex.signals import ENDING, handled
+
+HEAD_SECONDS = 10.0  # for the head of a request, which comes in one piece
+IDLE_SECONDS = 5  # between two requests of a connection
+GRACE_SECONDS = 10  # to answer what is under way when the server is to end
+MAX_CONNECTIONS = 900  # below the 1,024 files that a process may mostly have open
+
+
+class Connection(H11Protocol):
+    """A connection that is closed if the head of a request does not come, as from a client that never sends it."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._forget()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _expect_head(self) -> None:
+        self._forget()
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.transport.close()
+
+    def _forget(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class Server(uvicorn.Server):
+    """Serves until a signal comes, then answers what is under way; the signal then goes to who had it before.
+
+    Args:
+        app: what to serve
+        proxies: addresses of reverse proxies that are believed in who their clients are
+        started: called when requests are taken
+    """
+
+    def __init__(self, app: FastAPI, proxies: list[str], started: Callable[[], Any]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=Connection,
+                ws="none",
+                loop="asyncio",
+                lifespan="on",
+                log_config=None,
+                log_level="critical",
+                access_log=False,  # addresses hold text where clients put it there
+                server_header=False,
+                proxy_headers=bool(proxies),
+                forwarded_allow_ips=proxies or None,
+                limit_concurrency=MAX_CONNECTIONS,
+                timeout_keep_alive=IDLE_SECONDS,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+            )
+        )
+        self._tell_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._tell_started()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:  # type: ignore[override]
+        with handled(self.handle_exit, *ENDING):
+            yield
+        for number in self._captured_signals[-1:]:
+            signal.raise_signal(number)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at an address. Raises OSError that tells what to do if that cannot be had."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen()  # at once, so that nobody else gets the place while models are loaded
+    except OSError as error:
+        raise OSError(f"{host}:{port}: {_remedy(error)} ({error.strerror or error})") from error
+    return listening
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another program listens there; end it, or choose another --port"
+    if error.errno == errno.EACCES:
+        return "this user may not listen there; choose a --port above 1023"
+    return "cannot listen there; --host is 127.0.0.1 for this machine alone, 0.0.0.0 for all networks"
+
+
+def address_of(listening: socket.socket) -> str:
+    """Where a browser finds it."""
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

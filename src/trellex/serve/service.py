@@ -1,0 +1,125 @@
+"""The service: all that endpoints share, and how a request gets through it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+
+from trellex.search import SearchSettings
+from trellex.serve.batcher import Batcher, FullError, Pair, Wish
+from trellex.serve.languages import Languages
+from trellex.serve.layout import Layout
+from trellex.serve.limits import ApiKeys, Rate, address_of
+from trellex.serve.metrics import Metrics
+from trellex.serve.settings import ServeSettings
+from trellex.translator import Translation, Translator
+
+SOON = {"retry-after": "5"}
+
+Result = TypeVar("Result")
+
+
+class Service:
+    """What a server is made of.
+
+    Args:
+        workers: the translators of every thread, one for each pair of languages
+        settings: its limits, and how it searches
+        keys: who may ask; None for everybody
+    """
+
+    def __init__(
+        self, workers: Sequence[Sequence[Translator]], settings: ServeSettings, keys: ApiKeys | None = None
+    ) -> None:
+        by_pair = [_by_pair(translators) for translators in workers]
+        self.settings, self.keys = settings, keys
+        self.metrics, self.rate = Metrics(), Rate(settings.requests_per_minute)
+        self.batcher = Batcher(by_pair, settings.batch_tokens, settings.max_waiting, self.metrics.batch)
+        self.metrics.watch_waiting(lambda: self.batcher.waiting)
+        self.languages = Languages(self.batcher.pairs)
+
+    def admit(self, request: Request, api_key: str | None) -> None:
+        """Raises HTTPException of 403 without a right key where one is needed, and of 429 if requests are too many."""
+        owner = self.keys.owner(api_key) if self.keys is not None and api_key else None
+        client = request.client.host if request.client else None
+        seconds = self.rate.wait(owner or address_of(client))
+        if seconds:
+            raise HTTPException(429, f"too many requests; wait {seconds} seconds", {"retry-after": str(seconds)})
+        if self.keys is not None and owner is None:
+            raise HTTPException(
+                403, "api_key: wrong; ask the operator of this server" if api_key else "api_key: missing"
+            )
+
+    async def bounded(self, request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+        """What some work gives, which is ended when its client goes away or the time is over. Needs the whole body.
+
+        Raises HTTPException of 503 if it takes too long or too much waits already.
+        """
+        task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+        try:
+            await asyncio.wait({task, gone}, timeout=self.settings.timeout, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            if gone.done():
+                raise ClientDisconnect
+            raise HTTPException(503, f"not done after {self.settings.timeout:g} seconds; send less, or later", SOON)
+        except FullError:
+            raise HTTPException(503, "too much is waiting to be translated; try again later", SOON) from None
+        finally:
+            task.cancel()
+            gone.cancel()
+
+    async def translate(
+        self, texts: Sequence[str], pairs: Sequence[Pair], is_html: bool = False, alternatives: int = 0
+    ) -> list[list[str]]:
+        """The translations of each text, best first, all of them different; raises HTTPException if it has too much."""
+        layouts = [Layout(text, *pair, is_html) for text, pair in zip(texts, pairs, strict=True)]
+        count = sum(len(layout.sentences) for layout in layouts)
+        if count > self.settings.max_sentences:
+            most = self.settings.max_sentences
+            raise HTTPException(400, f"q: {count:,} sentences, more than {most:,}; send them in parts")
+        self.metrics.characters(sum(map(len, texts)))
+        search = SearchSettings(max(self.settings.beam, alternatives + 1), alternatives + 1)
+        lines: dict[Pair, list[str]] = {pair: [] for pair in pairs}
+        for layout, pair in zip(layouts, pairs, strict=True):
+            lines[pair] += layout.sentences
+        wishes = [Wish(pair, search, replace_unknown=self.settings.replace_unknown) for pair in lines]
+        found = await asyncio.gather(*(self.batcher.translate(lines[wish.pair], wish) for wish in wishes))
+        remaining = {wish.pair: iter(best) for wish, best in zip(wishes, found, strict=True)}
+        answers = []
+        for layout, pair in zip(layouts, pairs, strict=True):
+            sentences = [_fine(next(remaining[pair])) for _ in layout.sentences]
+            filled = [
+                layout.filled([best[min(place, len(best) - 1)].text if best else "" for best in sentences])
+                for place in range(alternatives + 1)
+            ]
+            answers.append(list(dict.fromkeys(filled)))
+        return answers
+
+
+def _fine(best: list[Translation] | str) -> list[Translation]:
+    if isinstance(best, str):
+        raise HTTPException(400, f"q: a sentence {best}")
+    return best
+
+
+def _by_pair(translators: Sequence[Translator]) -> Mapping[Pair, Translator]:
+    found: dict[Pair, Translator] = {}
+    for translator in translators:
+        pair = Pair(translator.text.source_language, translator.text.target_language)
+        if pair in found:
+            raise ValueError(f"models: two of them translate {pair.source} to {pair.target}; serve one of them")
+        found[pair] = translator
+    if not found:
+        raise ValueError("models: there are none; give at least one")
+    return found
+
+
+async def _gone(request: Request) -> None:
+    """Ends when the client has left."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -11,7 +11,7 @@ from trellex.arrays import as_count
 from trellex.heads.evidence import Candidate, Evidence, Reading, Shelf, evidence_of, outline
 from trellex.search import SearchSettings, State, score
 from trellex.search.stopwatch import EncodingModel, TimedModel
-from trellex.text.vocabulary import Vocabulary
+from trellex.text.vocabulary import UNK, Vocabulary
 from trellex.translator import MAX_TOKENS, Translator
 
 MOST_CANDIDATES = 100
@@ -39,6 +39,7 @@ class Explanation(NamedTuple):
     Attributes:
         text: detokenised
         source: the tokens that were read, as they stand in the line  [S]
+        unknown: the places of those that the model does not know
         words: those that were written and, if it was reached, the end of the sentence
         milliseconds: that the search spent in encoder, decoder and output layer
         vocabulary: what words are called
@@ -46,6 +47,7 @@ class Explanation(NamedTuple):
 
     text: str
     source: list[str]
+    unknown: list[int]
     words: list[ExplainedWord]
     milliseconds: dict[str, float]
     vocabulary: Vocabulary
@@ -55,6 +57,7 @@ class Explanation(NamedTuple):
         return {
             "text": self.text,
             "source": self.source,
+            "unknown": self.unknown,
             "log_prob": round(sum(word.log_prob for word in self.words), 6),
             "words": [self._word(word) for word in self.words],
             "milliseconds": {part: round(spent, 3) for part, spent in self.milliseconds.items()},
@@ -119,7 +122,7 @@ def explain(
             found.append(evidence_of(layer, cast(Any, state).hidden, int(words[0]), k))
 
     if len(source) == 0:
-        return Explanation("", [], [], _milliseconds(timed), vocabulary)
+        return Explanation("", [], [], [], _milliseconds(timed), vocabulary)
     with model.inference():
         random = np.random.default_rng(seed)
         best = (settings or SearchSettings()).search(timed, [source], random, scores=False)[0][0]
@@ -130,7 +133,8 @@ def explain(
     columns = [*tokens, "</s>"], scored.log_probs, scored.attention.tolist()
     explained = [ExplainedWord(*facts) for facts in zip(*(column[:length] for column in columns), found, strict=True)]
     text = translator.detokenizer.detokenize(tokens)
-    return Explanation(text, translator.source_surfaces(line), explained, _milliseconds(timed), vocabulary)
+    surfaces, unknown = translator.source_surfaces(line), np.flatnonzero(source == UNK).tolist()
+    return Explanation(text, surfaces, unknown, explained, _milliseconds(timed), vocabulary)
 
 
 def model_facts(translator: Translator) -> dict[str, Any]:

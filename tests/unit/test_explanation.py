@@ -46,6 +46,7 @@ def test_it_is_the_translation(translator, way):
     assert [word.token for word in found.words] == expected.tokens + ["</s>"] * ended
     assert [word.log_prob for word in found.words] == pytest.approx(expected.log_probs, abs=1e-4)
     assert found.source == expected.attention.source == LINE.split()
+    assert found.unknown == [2]
     shares = [word.attention for word in found.words[: len(expected.tokens)]]
     assert np.array(shares) == pytest.approx(expected.attention.shares, abs=1e-4)
     if way == "greedy" and translator.head.options().get("decoding") != "paper":

@@ -12,7 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
 import trellex
-from trellex.serve.api import router
+from trellex.serve import api, explain, web_page
 from trellex.serve.limits import ApiKeys
 from trellex.serve.middleware import Surroundings, error_answer
 from trellex.serve.service import Service
@@ -51,7 +51,9 @@ def create_app(
         redoc_url=None,
     )
     app.state.service = service
-    app.include_router(router)
+    for part in (api, explain, web_page):
+        app.include_router(part.router)
+    app.mount("/page", web_page.PageFiles())
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     if allow_origins:

@@ -36,7 +36,7 @@ export function bitCells(reading) {
     { class: "key-to" },
     make("span", {}, "0", make("span", { class: "ramp" }), "1"),
     hasCodeWord ? make("span", {}, "above: the network; below: after the trellis") : make("span", {}, "how probable a 1 is, over all words"),
-    corrected.size ? make("span", {}, make("span", { class: "mark" }), "the network had it wrong; its digit is underlined") : null,
+    corrected.size ? make("span", {}, make("span", { class: "mark" }), "corrected: its digit is underlined") : null,
   );
   return [list, key];
 }

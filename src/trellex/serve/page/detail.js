@@ -33,9 +33,10 @@ function story(word, model) {
   const wrong = plural(reading.corrected.length, "bit");
   const bits = `${plural(reading.bits.length, "bit")}, which the code makes ${reading.code_word.length}. `;
   if (!reading.corrected.length) return [number, bits, strong("The network had all of them right."), part];
+  const [isAre, them] = reading.corrected.length === 1 ? ["1 bit is", "it"] : [`${wrong} are`, "them"];
   return isBest
-    ? [number, bits, strong(`The network had ${wrong} wrong, and the trellis corrected them.`), part]
-    : [number, bits, strong(`${wrong} differ from what the network said`), `: it is not the most probable word here.${part}`];
+    ? [number, bits, strong(`Read one by one, ${isAre} wrong; the trellis corrected ${them}.`), part]
+    : [number, bits, strong(`Read one by one, ${wrong} would be others`), `: it is not the most probable word here.${part}`];
 }
 
 function bars(word, language, onLook) {
@@ -101,7 +102,7 @@ export function detail(word, model, onClose) {
       "div",
       { class: "evidence" },
       reading ? block(isShort ? (word.shelves ? "Bits of the shelf" : "Bits") : "Bits of its code word", !isShort, ...bitCells(reading)) : null,
-      drawing ? block(word.shelves ? "Way to the shelf" : "Way through the trellis", false, drawing.svg) : null,
+      drawing ? block(`${word.shelves ? "Way to the shelf" : "Way"} through ${count(reading.num_states)} states`, false, drawing.element) : null,
       block("Best words here", !drawing, bars(word, model.target, look)),
       word.shelves ? block("Most probable shelves", true, shelves(word, model.target)) : null,
     ),

@@ -10,6 +10,7 @@ import trellex
 from trellex.commands.average import average
 from trellex.commands.evaluate import evaluate
 from trellex.commands.experiment import experiment
+from trellex.commands.explain import explain
 from trellex.commands.export import export
 from trellex.commands.info import info
 from trellex.commands.new import new
@@ -45,7 +46,21 @@ def _options(
     """Options of no verb; `help` of the application is what is shown."""
 
 
-for verb in (new, prepare, train, average, experiment, translate, score, evaluate, report, export, serve, info):
+for verb in (
+    new,
+    prepare,
+    train,
+    average,
+    experiment,
+    translate,
+    explain,
+    score,
+    evaluate,
+    report,
+    export,
+    serve,
+    info,
+):
     app.command(epilog=examples_of(verb))(verb)
 
 if __name__ == "__main__":

@@ -82,13 +82,13 @@ class Explanation(NamedTuple):
 
     def _candidate(self, candidate: Candidate) -> dict[str, Any]:
         states = {} if candidate.states is None else {"states": candidate.states}
-        return {"token": self._name(candidate.word), "probability": _probability(candidate.log_prob), **states}
+        return {"token": self.name(candidate.word), "probability": _probability(candidate.log_prob), **states}
 
     def _shelf(self, shelf: Shelf) -> dict[str, Any]:
-        words = [{"token": self._name(word), "probability": _probability(log_prob)} for word, log_prob in shelf.words]
+        words = [{"token": self.name(word), "probability": _probability(log_prob)} for word, log_prob in shelf.words]
         return {"number": shelf.number, "probability": _probability(shelf.log_prob), "words": words}
 
-    def _name(self, word: int) -> str:
+    def name(self, word: int) -> str:
         return self.vocabulary.tokens(np.array([word]))[0]
 
 

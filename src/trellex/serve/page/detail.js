@@ -88,7 +88,8 @@ export function detail(word, model, onClose) {
   const { reading } = word;
   const drawing = reading && reading.num_states > 1 ? trellis(word) : null;
   const isShort = reading && !reading.code_word.length;
-  const look = (place) => drawing?.highlight(place);
+  const bits = reading ? block(word.shelves ? "Bits of the shelf" : isShort ? "Bits" : "Bits of its code word", true, ...bitCells(reading)) : null;
+  const best = block("Best words here", !drawing, bars(word, model.target, (place) => drawing?.highlight(place)));
   return [
     make(
       "div",
@@ -101,9 +102,9 @@ export function detail(word, model, onClose) {
     make(
       "div",
       { class: "evidence" },
-      reading ? block(isShort ? (word.shelves ? "Bits of the shelf" : "Bits") : "Bits of its code word", !isShort, ...bitCells(reading)) : null,
+      isShort ? make("div", {}, bits, best) : bits,
       drawing ? block(`${word.shelves ? "Way to the shelf" : "Way"} through ${count(reading.num_states)} states`, false, drawing.element) : null,
-      block("Best words here", !drawing, bars(word, model.target, look)),
+      isShort ? null : best,
       word.shelves ? block("Most probable shelves", true, shelves(word, model.target)) : null,
     ),
   ];

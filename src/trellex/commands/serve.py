@@ -62,6 +62,7 @@ def serve(
                 [load(model, threads=threads, device=device, verify=verify) for model in models] for _ in range(workers)
             ]
             app = create_app(loaded, settings, keys, allow_origin or ())
+            app.state.service.try_out()
             pairs = ", ".join(f"{pair.source} to {pair.target}" for pair in app.state.service.languages.pairs)
             server = Server(
                 app, proxy or [], lambda: tell(f"{address_of(listening)} translates {pairs}; Ctrl-C ends it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -18,12 +19,15 @@ JSON = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 MAX_FIELDS = 100  # of a form
 MAX_LANGUAGE = 20  # characters of a code
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _texts(value: Any) -> Any:
     if isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value)):
         if not value:
             raise ValueError("is empty; give a text, or a list of texts")
+        if any(_SURROGATE.search(each) for each in ([value] if isinstance(value, str) else value)):
+            raise ValueError("holds half of a pair of surrogates, which is no character")
         return value
     raise ValueError("expected a text, or a list of texts")
 

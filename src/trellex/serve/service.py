@@ -36,11 +36,20 @@ class Service:
         self, workers: Sequence[Sequence[Translator]], settings: ServeSettings, keys: ApiKeys | None = None
     ) -> None:
         by_pair = [_by_pair(translators) for translators in workers]
+        self._workers = by_pair
         self.settings, self.keys = settings, keys
         self.metrics, self.rate = Metrics(), Rate(settings.requests_per_minute)
         self.batcher = Batcher(by_pair, settings.batch_tokens, settings.max_waiting, self.metrics.batch)
         self.metrics.watch_waiting(lambda: self.batcher.waiting)
         self.languages = Languages(self.batcher.pairs)
+
+    def try_out(self) -> None:
+        """Translate with every model, so that what is missing is told, and code compiled, before there are clients."""
+        search = SearchSettings(self.settings.beam)
+        for translators in self._workers:
+            for translator in translators.values():
+                for lines in (["a"], ["a"] * 8):
+                    translator.search(lines, search, scores=False, replace_unknown=self.settings.replace_unknown)
 
     def admit(self, request: Request, api_key: str | None) -> None:
         """Raises HTTPException of 403 without a right key where one is needed, and of 429 if requests are too many."""

@@ -1,0 +1,57 @@
+"""All but the sentences of a text stays as it was."""
+
+import pytest
+
+from trellex.serve.layout import Layout
+
+
+def filled(text, source="en", target="ja", is_html=False):
+    layout = Layout(text, source, target, is_html)
+    return layout.filled([f"[{sentence}]" for sentence in layout.sentences])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One.", "[One.]"),
+        ("One. Two.", "[One.][Two.]"),
+        ("One.\nTwo.\n", "[One.]\n[Two.]\n"),
+        ("\n\n One. \r\n\r\n\tTwo.\r", "\n\n [One.] \r\n\r\n\t[Two.]\r"),
+        ("", ""),
+        (" \n ", " \n "),
+    ],
+)
+def test_lines(text, expected):
+    assert filled(text) == expected
+
+
+def test_sentences_get_a_space_between_where_words_have_one():
+    assert filled("一。二。", "ja", "en") == "[一。] [二。]"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<p class='a>b'>One.</p>", "<p class='a>b'>[One.]</p>"),
+        ("a &amp; b &lt; c", "[a &amp; b &lt; c]"),
+        ("One <b>two</b> three.", "[One] <b>[two]</b> [three.]"),
+        ("<!-- a. b. -->One.<!DOCTYPE html>", "<!-- a. b. -->[One.]<!DOCTYPE html>"),
+        ("<script>if (a < b) c('</p>')</SCRIPT>One.", "<script>if (a < b) c('</p>')</SCRIPT>[One.]"),
+        ("<style>p {}</style><code>x = 1</code>One.", "<style>p {}</style><code>x = 1</code>[One.]"),
+        ("1 < 2 and 3 > 2", "[1 &lt; 2 and 3 &gt; 2]"),
+        ("One.\n  Two.", "[One.][Two.]"),
+        ("One <!-- never closed", "[One] <!-- never closed"),
+        ("<pre>never closed", "<pre>never closed"),
+        ('<br/>One.<img alt="x">', '<br/>[One.]<img alt="x">'),
+    ],
+)
+def test_html(text, expected):
+    assert filled(text, is_html=True) == expected
+
+
+@pytest.mark.parametrize("part", ["<a", "<!--", "<script>", "<a '", "<", "&", "</script", '<a "', "「", "（"])
+def test_a_long_text_of_odd_parts_is_read_in_reasonable_time(part):
+    """By the square of its length this would take minutes."""
+    text = part * (400_000 // len(part))
+    assert filled(text, "ja", "en", is_html=True)
+    assert filled(text, is_html=True)

@@ -23,7 +23,7 @@ class ExplainedWord(NamedTuple):
     Attributes:
         token: as the model knows it
         log_prob: log P after the words before
-        attention: how much each source token counted  [S]
+        attention: how much each source token counted  [S]; nothing from an export of before attention
         evidence: what the output layer said
     """
 
@@ -127,10 +127,11 @@ def explain(
         random = np.random.default_rng(seed)
         best = (settings or SearchSettings()).search(timed, [source], random, scores=False)[0][0]
         words, length = np.array(best.words, np.int64), len(best.log_probs)
-        (scored,) = score(model, [source], [words], observe, attention=True)
+        attends = getattr(model, "has_attention", True)
+        (scored,) = score(model, [source], [words], observe, attends)
     tokens = vocabulary.tokens(words)
-    assert scored.attention is not None
-    columns = [*tokens, "</s>"], scored.log_probs, scored.attention.tolist()
+    shares = [[] for _ in scored.log_probs] if scored.attention is None else scored.attention.tolist()
+    columns = [*tokens, "</s>"], scored.log_probs, shares
     explained = [ExplainedWord(*facts) for facts in zip(*(column[:length] for column in columns), found, strict=True)]
     text = translator.detokenizer.detokenize(tokens)
     surfaces, unknown = translator.source_surfaces(line), np.flatnonzero(source == UNK).tolist()

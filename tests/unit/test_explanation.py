@@ -1,10 +1,12 @@
 """Explanations say what translations say, word by word, whatever the output layer and the search."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import trellex
 from trellex.explanation import MOST_CANDIDATES, explain, model_facts
 from trellex.search import SearchSettings
 from trellex.translator import Translator
@@ -23,6 +25,7 @@ WAYS = {
     "beam": SearchSettings(beam=3),
     "sample": SearchSettings(sample=True, temperature=1.5),
 }
+MODELS = Path(__file__).parents[1] / "models"
 LINE = "s3 s4 unknown s12 s3"
 
 
@@ -103,3 +106,9 @@ class TestLines:
         assert len(found.words) <= 2
         ((expected,),) = translator.search(["s3 s4 s5"], SearchSettings())
         assert [word.log_prob for word in found.words] == pytest.approx(expected.log_probs, abs=1e-4)
+
+
+def test_an_export_of_before_attention_tells_all_but_that():
+    found = explain(trellex.load(MODELS / "export"), "may i sing here ?")
+    assert found.text
+    assert {len(word.attention) for word in found.words} == {0}

@@ -62,7 +62,7 @@ def _show(found: Explanation) -> None:
     table = Table("word", "P", "bits", "best", "looked at", box=None, header_style="bold", pad_edge=False)
     for word in found.words:
         rivals = ", ".join(f"{found.name(each.word)} {_percent(each.log_prob)}" for each in word.evidence.best)
-        looked_at = found.source[max(range(len(found.source)), key=word.attention.__getitem__)]
+        looked_at = found.source[word.attention.index(max(word.attention))] if word.attention else ""
         table.add_row(escape(word.token), _percent(word.log_prob), _bits(word), escape(rivals), escape(looked_at))
     console = Console()
     console.print(found.text, markup=False, highlight=False)

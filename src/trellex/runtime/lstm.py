@@ -78,6 +78,11 @@ class RuntimeLSTM:
         self.target_vectors = kind.load(export, "target.vectors", manifest.vocab_size, width)
         self.hidden_size = size
 
+    @property
+    def has_attention(self) -> bool:
+        """Whether it can tell where it looked."""
+        return self.decoder.has(SHARES)
+
     @staticmethod
     def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
         """Write the files that this reads from the weights of the whole model by name."""
@@ -91,7 +96,7 @@ class RuntimeLSTM:
 
     def encode(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> LSTMState:
         """Read source sentences: what `start` does before the first word."""
-        if attention and not self.decoder.has(SHARES):
+        if attention and not self.has_attention:
             raise ValueError(f"{self.decoder.path.parent}: this export has no attention; {REMEDY}")
         lengths = np.array([len(source) for source in sources], np.int32)
         embedded = self.source_vectors(pad(list(sources), EOS))

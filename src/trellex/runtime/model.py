@@ -26,6 +26,9 @@ Floats = NDArray[Any]
 class RuntimeNetwork(Protocol):
     """A network without its output layer. A state has what that reads, `hidden` [N, H], and `select(rows)`."""
 
+    @property
+    def has_attention(self) -> bool: ...
+
     def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> Any: ...
 
     def encode(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> Any: ...
@@ -37,7 +40,7 @@ class RuntimeModel:
     """A network and an output layer."""
 
     def __init__(self, network: RuntimeNetwork, layer: Distribution) -> None:
-        self.network, self.layer = network, layer
+        self.network, self.layer, self.has_attention = network, layer, network.has_attention
         self.start, self.encode, self.step = network.start, network.encode, network.step
 
     def inference(self) -> AbstractContextManager[None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -40,9 +39,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.batcher.start()
-        warming = asyncio.create_task(explain.warm_up(service))
         yield
-        warming.cancel()
         await service.batcher.close()
 
     app = FastAPI(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -15,7 +14,7 @@ from starlette.exceptions import HTTPException
 from trellex.explanation import Explanation, explain, model_facts
 from trellex.search import SearchSettings
 from trellex.serve.api import ERRORS, TheService, admitted
-from trellex.serve.batcher import FullError, Pair
+from trellex.serve.batcher import Pair
 from trellex.serve.layout import Layout
 from trellex.serve.requests import MAX_LANGUAGE, ApiRequest
 from trellex.serve.service import Service
@@ -96,14 +95,6 @@ async def models(request: Request, service: TheService) -> list[dict[str, Any]]:
     facts = await service.bounded(request, _all(*calls))
     names = ({f"{side}_name": language_name(each[side]) for side in ("source", "target")} for each in facts)
     return [each | more for each, more in zip(facts, names, strict=True)]
-
-
-async def warm_up(service: Service) -> None:
-    """Translate a word in every way, for the first time takes longer: code is compiled, or its cache read."""
-    for pair in service.languages.pairs:
-        for settings in (SearchSettings(), SearchSettings(beam=2), SearchSettings(sample=True)):
-            with suppress(FullError, ValueError):
-                await service.batcher.call(pair, partial(explain, line="a", settings=settings))
 
 
 async def _all(*calls: Awaitable[Result]) -> list[Result]:

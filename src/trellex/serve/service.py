@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
+from trellex.explanation import explain
 from trellex.search import SearchSettings
 from trellex.serve.batcher import Batcher, FullError, Pair, Wish
 from trellex.serve.languages import Languages
@@ -50,6 +51,8 @@ class Service:
             for translator in translators.values():
                 for lines in (["a"], ["a"] * 8):
                     translator.search(lines, search, scores=False, replace_unknown=self.settings.replace_unknown)
+                for settings in (search, SearchSettings(beam=2), SearchSettings(sample=True)):
+                    explain(translator, "a", settings)
 
     def admit(self, request: Request, api_key: str | None) -> None:
         """Raises HTTPException of 403 without a right key where one is needed, and of 429 if requests are too many."""

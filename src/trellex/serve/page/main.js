@@ -99,7 +99,8 @@ function present(answer) {
   byId("words").replaceChildren(...shown.map((each) => each.list));
   byId("heat-maps").replaceChildren(...shown.map((each) => each.map.element));
   byId("read").replaceChildren(...shown.flatMap((each) => each.read));
-  for (const id of ["word-by-word", "attention", "times", "copy", "read"]) show(byId(id), true);
+  for (const id of ["word-by-word", "times", "copy", "read"]) show(byId(id), true);
+  show(byId("attention"), sentences.some(({ words }) => words.some((word) => word.attention.length)));
   choose(chosen && shown[chosen[0]]?.sentence.words[chosen[1]] ? chosen : null);
 }
 

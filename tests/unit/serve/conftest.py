@@ -16,6 +16,12 @@ KEPT = json.loads((MODELS / "translations.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")
+def models():
+    """The folder of kept models."""
+    return MODELS
+
+
+@pytest.fixture(scope="session")
 def kept():
     """English sentences that the kept model knows, with their translations."""
     return KEPT

@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo word test test-slow test-docs test-wheel test-oldest lint types unit picture
+.PHONY: help demo word test test-slow test-docs test-api test-wheel test-oldest lint types unit picture
 .PHONY: soak fuzz bench-trellis bench-heads bench-cpu bench-pruning bench-startup bench-training clean
 
 help:  ## show what there is to make
@@ -43,6 +43,10 @@ test-slow: $(READY)  ## the longer trainings
 
 test-docs: $(READY)  ## every command of the documentation, in clean folders, with tiny corpora and few steps
 	$(BIN)/python -m pytest -m docs tests/documentation
+
+API    ?= 5
+test-api: $(READY)  ## requests drawn from the server's own description, for API=5 minutes: none may fail
+	API_MINUTES=$(API) $(BIN)/python -m pytest -m slow tests/integration/test_serve_description.py
 
 test-wheel: $(READY)  ## the wheel without extras, for the Pythons that are here, as another user with a read-only home
 	$(BIN)/python tests/wheel.py

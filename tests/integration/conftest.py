@@ -1,9 +1,12 @@
 """A small phrasebook, prepared and trained on through the real command line, once for all tests."""
 
+import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +15,7 @@ from typer.testing import CliRunner
 
 from trellex.cli import app
 
+MODELS = Path(__file__).parents[1] / "models"
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
 
 
@@ -122,3 +126,22 @@ def trained(tmp_path_factory, process, write_recipe):
 def copied(trained, tmp_path):
     """A copy of the run that a test may damage."""
     return shutil.copytree(trained.run, tmp_path / "copied")
+
+
+@pytest.fixture(scope="session")
+def serving():
+    """`with serving(options):` a server of a kept model on a free port: its process, url, port and first line."""
+
+    @contextlib.contextmanager
+    def serving(*options, model="export"):
+        running = start("serve", MODELS / model, "--port", 0, *options)
+        try:
+            told = running.stderr.readline().decode()
+            found = re.match(r"(http://127\.0\.0\.1:(\d+)) ", told)
+            assert found, told + running.stderr.read().decode()
+            yield SimpleNamespace(process=running, url=found[1], port=int(found[2]), told=told)
+        finally:
+            running.kill()
+            running.communicate()
+
+    return serving

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import re
 import signal
 import socket
 import subprocess
@@ -11,7 +10,6 @@ import threading
 import time
 import urllib.error
 from pathlib import Path
-from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -23,23 +21,9 @@ FINE = {"q": "may i sing here ?", "source": "en", "target": "ja"}
 MANY = FINE | {"q": [f"{line} {line}" for line in KEPT] * 60, "alternatives": 9}  # takes about a second
 
 
-@contextlib.contextmanager
-def serving(process, *options, model="export"):
-    """A server on a free port: its process, address and port, and what it said at its start."""
-    running = process.start("serve", MODELS / model, "--port", 0, *options)
-    try:
-        told = running.stderr.readline().decode()
-        found = re.match(r"(http://127\.0\.0\.1:(\d+)) ", told)
-        assert found, told + running.stderr.read().decode()
-        yield SimpleNamespace(process=running, url=found[1], port=int(found[2]), told=told)
-    finally:
-        running.kill()
-        running.communicate()
-
-
 @pytest.fixture(scope="module")
-def server(process):
-    with serving(process, "--timeout", 2) as server:
+def server(serving):
+    with serving("--timeout", 2) as server:
         yield server
 
 
@@ -60,9 +44,9 @@ class TestClientByOthers:
         assert client.detect("hello") == [{"confidence": 100, "language": "en"}]
         assert [each["code"] for each in client.languages()] == ["en", "ja"]
 
-    def test_sends_its_key(self, process, tmp_path):
+    def test_sends_its_key(self, serving, tmp_path):
         (tmp_path / "keys").write_text("one-key\n")
-        with serving(process, "--api-keys", tmp_path / "keys", "--requests-per-minute", 2) as server:
+        with serving("--api-keys", tmp_path / "keys", "--requests-per-minute", 2) as server:
             client = LibreTranslateAPI(server.url, api_key="one-key")
             assert client.translate(FINE["q"], "en", "ja") == KEPT[FINE["q"]]
             with pytest.raises(urllib.error.HTTPError) as refusal:
@@ -80,8 +64,8 @@ class TestStart:
     def test_tells_where_and_what(self, server):
         assert server.told == f"{server.url} translates en to ja; Ctrl-C ends it\n"
 
-    def test_checkpoints_are_served_too(self, process):
-        with serving(process, "--workers", 2, "--beam", 2, model="checkpoint") as server:
+    def test_checkpoints_are_served_too(self, serving):
+        with serving("--workers", 2, "--beam", 2, model="checkpoint") as server:
             assert is_well(server)
 
     def test_a_port_in_use(self, process, server):
@@ -184,14 +168,11 @@ class TestClientsThatMisbehave:
         for connection in idle:
             connection.close()
 
-    def test_who_never_sends_a_head_is_cut(self, server):
-        assert self.talk(server, b"POST /translate HT") == b""
-
 
 class TestEnd:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-    def test_by_a_signal_answers_what_is_under_way(self, process, number):
-        with serving(process, "--batch-tokens", 256) as server:
+    def test_by_a_signal_answers_what_is_under_way(self, serving, number):
+        with serving("--batch-tokens", 256) as server:
             answers = []
             asking = threading.Thread(
                 target=lambda: answers.append(httpx.post(f"{server.url}/translate", json=MANY, timeout=60))
@@ -209,15 +190,15 @@ class TestEnd:
             with pytest.raises(httpx.ConnectError):
                 httpx.get(f"{server.url}/health")
 
-    def test_with_an_idle_connection_it_does_not_wait(self, process):
-        with serving(process) as server, httpx.Client() as client:
+    def test_with_an_idle_connection_it_does_not_wait(self, serving):
+        with serving() as server, httpx.Client() as client:
             client.get(f"{server.url}/health")
             server.process.send_signal(signal.SIGTERM)
             assert server.process.wait(8) == 143
 
 
-def test_nothing_of_texts_is_printed(process):
-    with serving(process) as server:
+def test_nothing_of_texts_is_printed(serving):
+    with serving() as server:
         httpx.post(f"{server.url}/translate", params={"q": "secret"}, data=FINE | {"q": "secret"})
         httpx.get(f"{server.url}/translate?q=secret")
         server.process.send_signal(signal.SIGTERM)

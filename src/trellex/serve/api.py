@@ -101,7 +101,7 @@ async def _translated(service: Service, asked: TranslateRequest, texts: list[str
     else:
         detected = [Detection(confidence=100, language=asked.source)] * len(texts)
     pairs = [service.languages.pair(each.language, asked.target) for each in detected]
-    found = await service.translate(texts, pairs, asked.format == "html", asked.alternatives)
+    found = await service.translate(texts, pairs, asked.format == "html", asked.alternatives or 0)
     best, others = [text for text, *_ in found], [rest for _, *rest in found]
     answer: dict[str, Any] = {"translatedText": best if is_list else best[0]}
     if asked.alternatives:

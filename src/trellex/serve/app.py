@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -13,6 +14,7 @@ from starlette.responses import Response
 
 import trellex
 from trellex.serve import api, explain, web_page
+from trellex.serve.languages import AUTO, Languages
 from trellex.serve.limits import ApiKeys
 from trellex.serve.middleware import Surroundings, error_answer
 from trellex.serve.service import Service
@@ -59,7 +61,20 @@ def create_app(
     if allow_origins:
         app.add_middleware(CORSMiddleware, allow_origins=list(allow_origins), allow_methods=["*"], allow_headers=["*"])
     app.add_middleware(Surroundings, metrics=service.metrics, max_body=service.settings.max_body)
+    app.openapi = lambda: _description(app, service.languages)  # type: ignore[method-assign]
     return app
+
+
+def _description(app: FastAPI, languages: Languages) -> dict[str, Any]:
+    """The description of the API, with the languages that are served."""
+    if app.openapi_schema is None:
+        described = FastAPI.openapi(app)
+        for path, sources in (("/translate", [AUTO, *languages.sources]), ("/explain", languages.sources)):
+            for content in described["paths"][path]["post"]["requestBody"]["content"].values():
+                fields = content["schema"]["properties"]
+                fields["source"]["enum"] = sources
+                fields["target"]["enum"] = sorted({pair.target for pair in languages.pairs})
+    return FastAPI.openapi(app)
 
 
 async def _http_error(_: Request, error: Exception) -> Response:

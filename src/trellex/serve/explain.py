@@ -5,53 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from functools import partial
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
-from pydantic import Field, model_validator
 from starlette.exceptions import HTTPException
 
 from trellex.explanation import Explanation, explain, model_facts
-from trellex.search import SearchSettings
 from trellex.serve.api import ERRORS, TheService, admitted
 from trellex.serve.batcher import Pair
 from trellex.serve.layout import Layout
-from trellex.serve.requests import MAX_LANGUAGE, ApiRequest
+from trellex.serve.requests import ExplainRequest
 from trellex.serve.service import Service
 from trellex.text.languages import language_name
 from trellex.translator import Translator
 
 MOST_SENTENCES = 20  # that a request may have explained
-MOST_BEAM = 50
-MOST_BEST = 20
 
 Result = TypeVar("Result")
 
 router = APIRouter()
-
-
-class ExplainRequest(ApiRequest):
-    """Translate this, and tell how."""
-
-    q: Annotated[str, Field(min_length=1, description="text")]
-    source: str = Field(min_length=1, max_length=MAX_LANGUAGE, description="language code", examples=["en"])
-    target: str = Field(min_length=1, max_length=MAX_LANGUAGE, description="language code", examples=["ja"])
-    search: Literal["greedy", "beam", "sample"] = Field("greedy", description="how translations are looked for")
-    beam: int = Field(5, ge=1, le=MOST_BEAM, description="hypotheses a sentence, of beam search")
-    temperature: float = Field(1.0, ge=0.05, le=20, description="of sampling")
-    seed: int = Field(0, ge=0, lt=1 << 53, description="of sampling")
-    k: int = Field(5, ge=1, le=MOST_BEST, description="how many of the best words to tell of every place")
-
-    @model_validator(mode="after")
-    def _no_white_space(self) -> Self:
-        if not self.q.strip():
-            raise ValueError("q: is empty; give a text")
-        return self
-
-    def settings(self) -> SearchSettings:
-        if self.search == "sample":
-            return SearchSettings(sample=True, temperature=self.temperature)
-        return SearchSettings(beam=self.beam if self.search == "beam" else 1)
 
 
 @router.post("/explain", responses=ERRORS, openapi_extra=ExplainRequest.openapi())
@@ -75,7 +47,7 @@ async def explained(request: Request, service: TheService) -> dict[str, Any]:
 async def _explanations(service: Service, asked: ExplainRequest, pair: Pair, sentences: list[str]) -> list[Explanation]:
     service.metrics.characters(len(asked.q))
     calls = [
-        service.batcher.call(pair, partial(_explain, sentence, asked, asked.seed + place))
+        service.batcher.call(pair, partial(_explain, sentence, asked, (asked.seed or 0) + place))
         for place, sentence in enumerate(sentences)
     ]
     try:
@@ -85,7 +57,7 @@ async def _explanations(service: Service, asked: ExplainRequest, pair: Pair, sen
 
 
 def _explain(sentence: str, asked: ExplainRequest, seed: int, translator: Translator) -> Explanation:
-    return explain(translator, sentence, asked.settings(), asked.k, seed)
+    return explain(translator, sentence, asked.settings(), asked.k or 1, seed)
 
 
 @router.get("/models")

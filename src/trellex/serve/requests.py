@@ -7,36 +7,71 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from starlette.datastructures import FormData
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from trellex.records import problems
+from trellex.search import SearchSettings
 from trellex.serve.settings import MAX_ALTERNATIVES
 
 JSON = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 MAX_FIELDS = 100  # of a form
 MAX_LANGUAGE = 20  # characters of a code
+MAX_BEAM, MAX_BEST = 50, 20  # of explanations
+DIGITS = "[0-9]|10"  # of the numbers up to MAX_ALTERNATIVES
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def _text(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise ValueError("expected a text")
+    if _SURROGATE.search(value):
+        raise ValueError("holds half of a pair of surrogates, which is no character")
+    return value
+
+
 def _texts(value: Any) -> Any:
-    if isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value)):
-        if not value:
-            raise ValueError("is empty; give a text, or a list of texts")
-        if any(_SURROGATE.search(each) for each in ([value] if isinstance(value, str) else value)):
-            raise ValueError("holds half of a pair of surrogates, which is no character")
-        return value
-    raise ValueError("expected a text, or a list of texts")
+    if not value and isinstance(value, str | list):
+        raise ValueError("is empty; give a text, or a list of texts")
+    if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+        raise ValueError("expected a text, or a list of texts")
+    for each in [value] if isinstance(value, str) else value:
+        _text(each)
+    return value
+
+
+def _number(value: Any) -> Any:
+    """A number, or its digits, for forms hold only text and some clients write JSON alike."""
+    if isinstance(value, bool) or (isinstance(value, str) and not re.fullmatch(DIGITS, value)):
+        raise ValueError(f"expected a number of 0 to {MAX_ALTERNATIVES}")
+    return value
 
 
 def _whole(value: Any) -> Any:
-    """JSON knows no whole numbers apart, and a form has only text."""
-    if isinstance(value, bool):
-        raise ValueError("expected a number")
+    """Of JSON, which writes whole numbers as 5 or as 5.0."""
+    if isinstance(value, bool | str):
+        raise ValueError("expected a whole number")
     return value
+
+
+Text = Annotated[str, Field(min_length=1)]
+Language = Annotated[str, Field(min_length=1, max_length=MAX_LANGUAGE)]
+Kind = Literal["text", "html", ""]
+Count = Annotated[
+    int,
+    Field(ge=0, le=MAX_ALTERNATIVES),
+    BeforeValidator(_number),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": MAX_ALTERNATIVES},
+                {"type": "string", "pattern": f"^({DIGITS})$"},
+            ]
+        }
+    ),
+]
 
 
 class ApiRequest(BaseModel):
@@ -57,30 +92,60 @@ class ApiRequest(BaseModel):
 
     @classmethod
     def openapi(cls) -> dict[str, Any]:
-        """How the body of such a request is described."""
+        """How the body of such a request is described; a form has one text, and no null."""
         schema = cls.model_json_schema()
-        schema.pop("title")
-        return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in (JSON, *FORMS)}}}
+        form = {**schema, "properties": {name: _in_a_form(field) for name, field in schema["properties"].items()}}
+        content = {JSON: {"schema": schema}, **{kind: {"schema": form} for kind in FORMS}}
+        return {"requestBody": {"required": True, "content": content}}
+
+
+def _in_a_form(field: dict[str, Any]) -> dict[str, Any]:
+    """The first of the kinds that a field may have."""
+    first = field.get("anyOf", [{}])[0]
+    return {name: value for name, value in field.items() if name != "anyOf"} | first
 
 
 class DetectRequest(ApiRequest):
-    """Which language is this?"""
+    """A text whose language is asked for."""
 
-    q: Annotated[str, Field(min_length=1, description="text")]
+    q: Annotated[Text, BeforeValidator(_text)]
 
 
 class TranslateRequest(ApiRequest):
-    """Translate this."""
+    """A text, or a list of texts, to be translated."""
 
-    q: Annotated[
-        str | list[str], BeforeValidator(_texts), Field(min_length=1, description="a text, or a list of texts")
-    ]
-    source: str = Field(min_length=1, max_length=MAX_LANGUAGE, description="language code, or auto", examples=["en"])
-    target: str = Field(min_length=1, max_length=MAX_LANGUAGE, description="language code", examples=["ja"])
-    format: Literal["text", "html", ""] = Field("text", description="what q is")
-    alternatives: Annotated[int, BeforeValidator(_whole)] = Field(
-        0, ge=0, le=MAX_ALTERNATIVES, description="how many other translations to give"
+    q: Annotated[Text | Annotated[list[str], Field(min_length=1)], BeforeValidator(_texts)]
+    source: Language = Field(description="a code, or auto")
+    target: Language = Field(description="a code")
+    format: Kind | None = Field("text", description="what q is")
+    alternatives: Count | None = Field(0, description="how many other translations to give")
+
+
+class ExplainRequest(ApiRequest):
+    """A text to be translated and explained, in JSON alone."""
+
+    q: Annotated[Text, BeforeValidator(_text)]
+    source: Language = Field(description="a code")
+    target: Language = Field(description="a code")
+    search: Literal["greedy", "beam", "sample"] | None = Field("greedy", description="how translations are looked for")
+    beam: Annotated[int, Field(ge=1, le=MAX_BEAM), BeforeValidator(_whole)] | None = Field(
+        5, description="hypotheses a sentence, of beam search"
     )
+    temperature: Annotated[float, Field(strict=True, ge=0.05, le=20)] | None = Field(1.0, description="of sampling")
+    seed: Annotated[int, Field(ge=0, lt=1 << 53), BeforeValidator(_whole)] | None = Field(0, description="of sampling")
+    k: Annotated[int, Field(ge=1, le=MAX_BEST), BeforeValidator(_whole)] | None = Field(
+        5, description="how many of the best words to tell of every place"
+    )
+
+    @classmethod
+    def openapi(cls) -> dict[str, Any]:
+        return {"requestBody": {"required": True, "content": {JSON: {"schema": cls.model_json_schema()}}}}
+
+    def settings(self) -> SearchSettings:
+        """How to search."""
+        if self.search == "sample":
+            return SearchSettings(sample=True, temperature=self.temperature or 1.0)
+        return SearchSettings(beam=(self.beam or 1) if self.search == "beam" else 1)
 
 
 async def read_fields(request: Request) -> dict[str, Any]:
@@ -102,11 +167,8 @@ async def read_fields(request: Request) -> dict[str, Any]:
         await request.body()
         raise HTTPException(400, f"Content-Type: expected {JSON}, {' or '.join(FORMS)}")
     form = await request.form(max_files=0, max_fields=MAX_FIELDS, max_part_size=1 << 62)
-    return _first_values(FormData([*form.multi_items(), *request.query_params.multi_items()]))
-
-
-def _first_values(form: FormData) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for name, value in form.multi_items():
-        fields.setdefault(name, value)
+    fields = {}
+    for name, value in (*form.multi_items(), *request.query_params.multi_items()):
+        if value != "":  # as pages send fields that nobody filled in
+            fields.setdefault(name, value)
     return fields

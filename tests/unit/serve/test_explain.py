@@ -68,11 +68,17 @@ class TestExplain:
         texts = [each["text"] for each in answer["sentences"]]
         assert answer["translatedText"] == f"{texts[0]}{texts[1]}\n\n{texts[2]}"
 
+    def test_nothing_to_translate(self, explained):
+        assert explained(q=" \n").json() == {"translatedText": " \n", "sentences": []}
+
+    def test_null_is_not_given(self, explained, spelling):
+        nothing = dict.fromkeys(("search", "beam", "temperature", "seed", "k", "api_key"))
+        assert without_times(explained(**nothing).json()["sentences"]) == expected(spelling, LINE)
+
     @pytest.mark.parametrize(
         ("fields", "problem"),
         [
             ({"q": ""}, "q: "),
-            ({"q": " \n"}, "q: is empty; give a text"),
             ({"q": ["a"]}, "q: "),
             ({"q": "a\n" * (MOST_SENTENCES + 1)}, "21 sentences, more than 20 to explain; send less"),
             ({"q": "a " * 1001}, "q: line: has 1,001 tokens, more than 1,000"),
@@ -82,7 +88,8 @@ class TestExplain:
             ({"beam": 0}, "beam: "),
             ({"beam": 51}, "beam: "),
             ({"temperature": 0}, "temperature: "),
-            ({"temperature": "NaN"}, "temperature: "),
+            ({"temperature": "1"}, "temperature: "),
+            ({"beam": 2.5}, "beam: "),
             ({"seed": -1}, "seed: "),
             ({"k": 21}, "k: "),
         ],

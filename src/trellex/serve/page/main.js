@@ -21,12 +21,14 @@ let chosen = null; // [sentence, word]
 
 const form = byId("form");
 const text = byId("text");
+const panel = byId("detail"); // stands behind the words of the sentence that the chosen one is in
 const model = () => models[Number(byId("pair").value) || 0];
 const search = () => form.elements.search.value;
 
 function asked() {
   const { source, target } = model();
-  const numbers = { beam: byId("beam").valueAsNumber || 5, temperature: byId("temperature").valueAsNumber, seed };
+  const beam = Math.round(Math.min(50, Math.max(2, byId("beam").valueAsNumber || 5)));
+  const numbers = { beam, temperature: byId("temperature").valueAsNumber, seed };
   return { q: text.value, source, target, search: search(), ...numbers, k: BEST };
 }
 
@@ -78,7 +80,7 @@ function clear() {
   tell("");
   byId("translation").classList.remove("waiting");
   byId("translation").textContent = "";
-  for (const id of ["word-by-word", "attention", "times", "copy", "read", "detail"]) show(byId(id), false);
+  for (const id of ["word-by-word", "attention", "times", "copy", "read"]) show(byId(id), false);
 }
 
 function present(answer) {
@@ -96,6 +98,7 @@ function present(answer) {
       look: (word) => look(word === null ? chosen : [place, word]),
     }),
   }));
+  byId("words").after(panel);
   byId("words").replaceChildren(...shown.map((each) => each.list));
   byId("heat-maps").replaceChildren(...shown.map((each) => each.map.element));
   byId("read").replaceChildren(...shown.flatMap((each) => each.read));
@@ -116,7 +119,6 @@ function choose(place) {
       button.setAttribute("aria-expanded", String(place?.[0] === sentence && place?.[1] === word));
     });
   }
-  const panel = byId("detail");
   show(panel, place !== null);
   show(byId("hint"), place === null);
   if (place) {
@@ -180,7 +182,7 @@ async function begin() {
   if (["greedy", "beam", "sample"].includes(before.search)) form.elements.search.value = before.search;
   byId("beam").value = before.beam;
   byId("temperature").value = before.temperature;
-  seed = Number.parseInt(before.seed, 10) || 0;
+  seed = Math.max(0, Number.parseInt(before.seed, 10) || 0);
   text.value ||= before.q;
   showModel();
   showOptions();

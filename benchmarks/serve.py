@@ -35,7 +35,6 @@ sys.path.insert(0, str(Path(__file__).parent / "cpu"))
 
 METHOD, SOURCE_WORDS, TARGET_WORDS, HIDDEN = "hybrid-2048-ec", 8192, 65_536, 512
 LENGTH = 10  # words of a sentence
-WARM_UP = 3.0  # seconds
 WAYS = {"side by side": (), "one by one": ("--batch-tokens", "1")}
 
 
@@ -74,6 +73,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="of the long run")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--round-seconds", type=float, default=5)
+    parser.add_argument("--warm-up", type=float, default=3, help="seconds before the first round")
     parser.add_argument("--json", type=Path, help="write the figures here, too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as servers:
@@ -84,6 +84,7 @@ def main() -> None:
     figures |= {"clients": options.clients, "machine": machine()}
     show(figures)
     if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 
@@ -91,7 +92,7 @@ def compare(served: dict[str, Served], lines: list[str], options: argparse.Names
     """Requests a second of each way, in turns."""
     rates: dict[str, list[float]] = {name: [] for name in served}
     for server in served.values():
-        load(server, lines, options.clients, WARM_UP)
+        load(server, lines, options.clients, options.warm_up)
     for place in range(options.rounds):
         for name in list(served)[:: 1 if place % 2 else -1]:
             rates[name].append(load(served[name], lines, options.clients, options.round_seconds).rate)

@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .PHONY: help demo word test test-slow test-docs test-api test-wheel test-oldest lint types unit picture
-.PHONY: soak fuzz bench-trellis bench-heads bench-cpu bench-pruning bench-startup bench-training clean
+.PHONY: soak fuzz bench-trellis bench-heads bench-cpu bench-pruning bench-startup bench-serve bench-training clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -89,6 +89,9 @@ picture: $(READY)  ## draw the README's picture; SWEEP=build/cpu.json draws what
 
 bench-pruning: $(READY)  ## what a hybrid gains by looking at few of its frequent words, on CPUs with AVX-512 VNNI
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu/pruning.py
+
+bench-serve: $(READY)  ## a server under the load of 200 clients, with batches and without
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/serve.py --json build/serve.json
 
 DATA   ?= kftt/en-ja
 bench-training: $(READY)  ## speed of training steps; DATA is a prepared corpus

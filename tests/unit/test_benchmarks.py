@@ -151,3 +151,19 @@ def test_startup_compares_ways_to_start():
     assert (name, float(size)) == ("export", pytest.approx(0.2, abs=0.1))
     assert len(figures) == 5
     assert all(float(figure) > 0 for figure in figures)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_server_is_measured_under_load(tmp_path):
+    script, models = SCRIPT.with_name("serve.py"), Path(__file__).parents[1] / "models"
+    text = tmp_path / "text"
+    text.write_text("may i sing here ?\nhe is rude and famous .\n")
+    sizes = ("--clients", "4", "--seconds", "0.3", "--rounds", "1", "--round-seconds", "0.3", "--warm-up", "0.1")
+    files = ("--model", models / "export", "--text", text, "--json", tmp_path / "numbers.json")
+    done = subprocess.run([sys.executable, script, *sizes, *files], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "requests a second, one by one" in done.stdout
+    numbers = json.loads((tmp_path / "numbers.json").read_text())
+    assert numbers["errors"] == 0
+    assert min(numbers["requests"], numbers["ratio"], *numbers["milliseconds"].values()) > 0
+    assert min(numbers["resident"].values()) > 1 << 20

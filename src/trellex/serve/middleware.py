@@ -22,6 +22,7 @@ SAFETY = {
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
 }
+MAX_MESSAGE = 1000  # characters, for it may quote what was wrong
 CLOSE = {"connection": "close"}  # what is left of the body is not read
 
 log = logging.getLogger("trellex.serve")
@@ -29,7 +30,7 @@ log = logging.getLogger("trellex.serve")
 
 def error_answer(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """An error as LibreTranslate tells it."""
-    told = message.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair cannot be sent
+    told = message[:MAX_MESSAGE].encode("utf-8", "backslashreplace").decode()  # half a surrogate pair cannot be sent
     return JSONResponse({"error": told}, status, headers)
 
 

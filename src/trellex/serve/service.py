@@ -99,14 +99,15 @@ class Service:
         lines: dict[Pair, list[str]] = {pair: [] for pair in pairs}
         for layout, pair in zip(layouts, pairs, strict=True):
             lines[pair] += layout.sentences
-        wishes = [Wish(pair, search, replace_unknown=self.settings.replace_unknown) for pair in lines]
-        found = await asyncio.gather(*(self.batcher.translate(lines[wish.pair], wish) for wish in wishes))
-        remaining = {wish.pair: iter(best) for wish, best in zip(wishes, found, strict=True)}
+        remaining = {}
+        for pair, sentences in lines.items():
+            wish = Wish(pair, search, replace_unknown=self.settings.replace_unknown)
+            remaining[pair] = iter(await self.batcher.translate(sentences, wish))
         answers = []
         for layout, pair in zip(layouts, pairs, strict=True):
-            sentences = [_fine(next(remaining[pair])) for _ in layout.sentences]
+            found = [_fine(next(remaining[pair])) for _ in layout.sentences]
             filled = [
-                layout.filled([best[min(place, len(best) - 1)].text if best else "" for best in sentences])
+                layout.filled([best[min(place, len(best) - 1)].text if best else "" for best in found])
                 for place in range(alternatives + 1)
             ]
             answers.append(list(dict.fromkeys(filled)))

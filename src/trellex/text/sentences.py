@@ -8,7 +8,7 @@ from trellex.text.languages import UNSPACED
 
 _QUOTED = "「[^「」]*」|『[^『』]*』|（[^（）]*）"  # what stands in brackets belongs to the sentence around
 _UNSPACED = re.compile(rf"\s*((?:{_QUOTED}|[^。！？])*[。！？]*[」』）”’]*)")
-_SPACED_END = re.compile(r"(?P<mark>[.!?…]+)(?P<closing>[\"'”’»)\]]*)(?P<space>\s+)")
+_SPACED_END = re.compile(r"(?<![.!?…])(?P<mark>[.!?…]++)(?P<closing>[\"'”’»)\]]*+)(?P<space>\s++)")  # in linear time
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"'“‘])(?:[^\W\d_]|(?:[^\W\d_]\.)+[^\W\d_]|Mrs?|Ms|Dr|Prof|St|Jr|Sr|Nos?|vs|etc|cf|Fig|Gen|Col|Capt|Inc|Ltd)$"
 )

@@ -49,7 +49,9 @@ def test_html(text, expected):
     assert filled(text, is_html=True) == expected
 
 
-@pytest.mark.parametrize("part", ["<a", "<!--", "<script>", "<a '", "<", "&", "</script", '<a "', "「", "（"])
+@pytest.mark.parametrize(
+    "part", ["<a", "<!--", "<script>", "<a '", "<", "&", "</script", '<a "', "「", "（", ".", '."', ". ", "。"]
+)
 def test_a_long_text_of_odd_parts_is_read_in_reasonable_time(part):
     """By the square of its length this would take minutes."""
     text = part * (400_000 // len(part))

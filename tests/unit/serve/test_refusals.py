@@ -66,6 +66,9 @@ class TestBodies:
         message = refused(400, content=json.dumps(FINE | {field: value}), headers=JSON)
         assert field in message
 
+    def test_are_not_quoted_at_length(self, refused):
+        assert len(refused(400, json=FINE | {"format": "x" * 100_000})) <= 1000
+
     @pytest.mark.parametrize("field", FINE)
     def test_without_a_field(self, refused, field):
         rest = {name: value for name, value in FINE.items() if name != field}

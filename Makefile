@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo word test test-slow test-docs test-api test-wheel test-oldest lint types unit picture
+.PHONY: help demo word test chromium screenshots test-slow test-docs test-api test-wheel test-oldest lint types unit picture
 .PHONY: soak fuzz bench-trellis bench-heads bench-cpu bench-pruning bench-startup bench-serve bench-training clean
 
 help:  ## show what there is to make
@@ -24,7 +24,7 @@ word: $(READY)  ## walk one word through code and trellis
 
 test: $(READY)  ## everything that must be green
 	@echo "linter, layers, types and tests: some 8 minutes on 2 cores"
-	@begin=$$(date +%s); $(MAKE) --no-print-directory lint types unit && \
+	@begin=$$(date +%s); $(MAKE) --no-print-directory chromium lint types unit && \
 	  echo "all green after $$((($$(date +%s) - begin) / 60)) min $$((($$(date +%s) - begin) % 60)) s"
 
 lint: $(READY)
@@ -37,6 +37,21 @@ types: $(READY)
 
 unit: $(READY)
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+APT := apt-get install --yes --quiet --no-install-recommends
+chromium:  ## the browser that tests the server's page, by apt-get where there is none; TRELLEX_NO_BROWSER=1 does without
+	@[ "$$TRELLEX_NO_BROWSER" != 1 ] || exit 0; \
+	for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
+	if ! command -v apt-get > /dev/null; then problem="there is no apt-get"; \
+	elif [ "$$(id -u)" = 0 ]; then apt-get update --quiet && $(APT) chromium && exit 0; problem="apt-get failed"; \
+	elif sudo -n true 2> /dev/null; then sudo apt-get update --quiet && sudo $(APT) chromium && exit 0; problem="apt-get failed"; \
+	else problem="only root may install it"; fi; \
+	echo "error: no browser to test the page with, and $$problem; install Chromium, as by \`sudo apt-get install chromium\`," \
+	  "or set TRELLEX_NO_BROWSER=1 to leave its tests out" >&2; exit 1
+
+screenshots: $(READY) chromium  ## the pictures of the server's page in docs/pictures
+	@[ -n "$$(fc-list :lang=ja)" ] || { echo "error: no font has Japanese letters; apt-get install fonts-noto-cjk" >&2; exit 1; }
+	TRELLEX_PICTURES=docs/pictures $(BIN)/python -m pytest tests/integration/test_web_page.py -k pictures
 
 test-slow: $(READY)  ## the longer trainings
 	$(BIN)/python -m pytest -m slow

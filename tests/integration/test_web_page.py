@@ -407,9 +407,10 @@ class TestAccess:
 def test_pictures(open_page, tmp_path):
     """Those of the documentation, if a folder is given; they are small."""
     folder = Path(os.environ.get(PICTURES) or tmp_path)
+    desktop = {"viewport": {"width": 1000, "height": 800}}
     ways = {
-        "page": {},
-        "page-dark": {"color_scheme": "dark"},
+        "page": desktop,
+        "page-dark": desktop | {"color_scheme": "dark"},
         "page-phone": PHONE | {"viewport": {"width": 375, "height": 720}, "device_scale_factor": 2},
     }
     for name, options in ways.items():

@@ -105,3 +105,14 @@ class TestBadInput:
     def test_it_corrects_nothing(self):
         with pytest.raises(ValueError, match=r"CompleteCode\(memory=3\) corrects no errors"):
             CompleteCode(3).minimum_distance(8)
+
+
+@pytest.mark.parametrize("code", [CompleteCode(3), ConvolutionalCode(("1001", "1111"))], ids=repr)
+def test_states_are_the_newest_bits(code):
+    """By hand, bit by bit: all bits so far as a number, the newest in the lowest place, cut to m bits."""
+    bits = np.array([[1, 0, 1, 1, 0], [0, 1, 1, 1, 1]])
+    tail = [] if code.register.is_complete else [0] * code.memory
+    for row, states in zip(bits.tolist(), np.stack(code.register.states(bits), -1).tolist(), strict=True):
+        entered = row + tail
+        expected = [int("0" + "".join(map(str, entered[:count])), 2) % 8 for count in range(len(entered) + 1)]
+        assert states == expected

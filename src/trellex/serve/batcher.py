@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -229,4 +230,5 @@ def _settle(work: _Work) -> None:
             work.future.set_exception(error)
 
     if not work.is_dropped:
-        work.future.get_loop().call_soon_threadsafe(settle)
+        with suppress(RuntimeError):  # the loop has ended, so nobody waits
+            work.future.get_loop().call_soon_threadsafe(settle)

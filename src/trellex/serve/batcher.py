@@ -65,7 +65,7 @@ class Batcher:
 
     Args:
         workers: for every thread its own translators, for tokenisers may not be shared
-        batch_tokens: the most source words of a batch, unless a single sentence has more
+        batch_tokens: the most source words of a batch, times the beam, unless a single sentence has more
         max_waiting: the most sentences that may wait
         observe: told the number of sentences of every batch, in the thread that translates it
     """
@@ -120,7 +120,8 @@ class Batcher:
     async def translate(self, lines: Sequence[str], wish: Wish) -> list[list[Translation] | str]:
         """What `Translator.search` says of each line. Raises FullError; cancelled, it takes back what still waits."""
         is_unspaced = wish.pair.source in UNSPACED
-        weights = [max(1, len(line) if is_unspaced else len(line.split())) for line in lines]
+        width = wish.settings.beam
+        weights = [width * max(1, len(line) if is_unspaced else len(line.split())) for line in lines]
         return await self._done(wish, wish.pair, lines, weights, partial(_search, wish, self._batch_tokens))
 
     async def call(self, pair: Pair, function: Callable[[Translator], Result]) -> Result:

@@ -407,7 +407,7 @@ class TestAccess:
 def test_pictures(open_page, tmp_path):
     """Those of the documentation, if a folder is given; they are small."""
     folder = Path(os.environ.get(PICTURES) or tmp_path)
-    desktop = {"viewport": {"width": 1000, "height": 800}}
+    desktop = {"viewport": {"width": 1000, "height": 1150}}
     ways = {
         "page": desktop,
         "page-dark": desktop | {"color_scheme": "dark"},
@@ -416,7 +416,7 @@ def test_pictures(open_page, tmp_path):
     for name, options in ways.items():
         with open_page(**options) as page:
             write(page)
-            words(page).nth(2).click()
+            words(page).nth(0).click()
             page.mouse.move(0, 0)
             page.evaluate("document.activeElement.blur()")
             page.wait_for_timeout(300)
@@ -424,7 +424,7 @@ def test_pictures(open_page, tmp_path):
                 page.evaluate("document.querySelector('#word-by-word').scrollIntoView()")
             if name == "page":
                 page.locator("#detail").screenshot(path=folder / "page-word.png")
-            page.screenshot(path=folder / f"{name}.png", full_page=name != "page-phone")
+            page.screenshot(path=folder / f"{name}.png")
     pictures = {path.name: path.stat().st_size for path in folder.glob("page*.png")}
     assert len(pictures) == 4
     assert max(pictures.values()) < LARGEST_PICTURE, json.dumps(pictures)

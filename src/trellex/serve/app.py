@@ -67,14 +67,13 @@ def create_app(
 
 def _description(app: FastAPI, languages: Languages) -> dict[str, Any]:
     """The description of the API, with the languages that are served."""
-    if app.openapi_schema is None:
-        described = FastAPI.openapi(app)
-        for path, sources in (("/translate", [AUTO, *languages.sources]), ("/explain", languages.sources)):
-            for content in described["paths"][path]["post"]["requestBody"]["content"].values():
-                fields = content["schema"]["properties"]
-                fields["source"]["enum"] = sources
-                fields["target"]["enum"] = sorted({pair.target for pair in languages.pairs})
-    return FastAPI.openapi(app)
+    described = FastAPI.openapi(app)  # which is made once, and then given again
+    for path, sources in (("/translate", [AUTO, *languages.sources]), ("/explain", languages.sources)):
+        for content in described["paths"][path]["post"]["requestBody"]["content"].values():
+            fields = content["schema"]["properties"]
+            fields["source"]["enum"] = sources
+            fields["target"]["enum"] = sorted({pair.target for pair in languages.pairs})
+    return described
 
 
 async def _http_error(_: Request, error: Exception) -> Response:

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -64,7 +65,7 @@ class Batcher:
 
     Args:
         workers: for every thread its own translators, for tokenisers may not be shared
-        batch_tokens: the most source words of a batch, unless a single sentence has more
+        batch_tokens: the most source words of a batch, times the beam, unless a single sentence has more
         max_waiting: the most sentences that may wait
         observe: told the number of sentences of every batch, in the thread that translates it
     """
@@ -119,7 +120,8 @@ class Batcher:
     async def translate(self, lines: Sequence[str], wish: Wish) -> list[list[Translation] | str]:
         """What `Translator.search` says of each line. Raises FullError; cancelled, it takes back what still waits."""
         is_unspaced = wish.pair.source in UNSPACED
-        weights = [max(1, len(line) if is_unspaced else len(line.split())) for line in lines]
+        width = wish.settings.beam
+        weights = [width * max(1, len(line) if is_unspaced else len(line.split())) for line in lines]
         return await self._done(wish, wish.pair, lines, weights, partial(_search, wish, self._batch_tokens))
 
     async def call(self, pair: Pair, function: Callable[[Translator], Result]) -> Result:
@@ -229,4 +231,5 @@ def _settle(work: _Work) -> None:
             work.future.set_exception(error)
 
     if not work.is_dropped:
-        work.future.get_loop().call_soon_threadsafe(settle)
+        with suppress(RuntimeError):  # the loop has ended, so nobody waits
+            work.future.get_loop().call_soon_threadsafe(settle)

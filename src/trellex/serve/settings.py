@@ -19,7 +19,7 @@ class ServeSettings(Record, frozen=True):
         False, description="put the source word that was looked at most in place of an unknown word"
     )
     batch_tokens: int = Field(
-        2048, ge=1, description="source words, of one request or of several, that are translated side by side"
+        1024, ge=1, description="source words, of whatever requests, that are translated side by side, times the beam"
     )
     max_characters: int = Field(50_000, ge=1, description="the most characters of a request")
     max_sentences: int = Field(1000, ge=1, description="the most sentences of a request, and the most texts")

@@ -183,6 +183,12 @@ class TestAbout:
         assert body["required"] == ["q", "source", "target"]
         assert (docs.status_code, redoc.status_code) == (404, 404)
 
+    def test_the_description_tells_the_languages_of_its_own_server(self, app, ask, pairs):
+        for served, sources in ((app(), ["auto", "en"]), (app(*pairs(("de", "fr"))), ["auto", "de"])):
+            [answer] = ask(served, ("GET", "/openapi.json", {}))
+            body = answer.json()["paths"]["/translate"]["post"]["requestBody"]["content"]["multipart/form-data"]
+            assert body["schema"]["properties"]["source"]["enum"] == sources
+
 
 class TestHeaders:
     def test_are_on_all_answers(self, app, ask):

@@ -92,6 +92,11 @@ class TestBatches:
         together(held, [["a b c", "d"], ["f"]], batch_tokens=1)
         assert held.batches[1:] == [["a b c"], ["f"], ["d"]]
 
+    def test_have_fewer_words_with_a_wider_beam(self, held):
+        wide = Wish(PAIR, SearchSettings(beam=4))
+        together(held, [["a b", "c d", "e"]], batch_tokens=16, wishes=[wide])
+        assert held.batches[1:] == [["a b", "c d"], ["e"]]
+
     def test_count_characters_where_words_have_no_spaces(self, held):
         pair = Pair("ja", "en")
         batcher = Batcher([{PAIR: held, pair: held}], 5, 10)

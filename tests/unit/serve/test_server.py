@@ -2,17 +2,18 @@
 
 import asyncio
 
+import httpx
 import pytest
 
 from trellex.serve import server
 from trellex.serve.server import Server, address_of, listen
 
 
-async def serving(app, talk):
+async def serving(app, talk, proxies=()):
     """What a conversation with a running server gives; it takes the port."""
     with listen("127.0.0.1", 0) as listening:
         started = asyncio.Event()
-        running = Server(app, [], started.set)
+        running = Server(app, list(proxies), started.set)
         task = asyncio.ensure_future(running.serve([listening]))
         await started.wait()
         try:
@@ -52,6 +53,18 @@ def test_a_long_translation_is_not_cut(app, monkeypatch):
         return answer
 
     assert asyncio.run(serving(app(), talk)).startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize(("proxies", "expected"), [([], [200, 429, 429]), (["127.0.0.1"], [200, 200, 429])])
+def test_only_a_proxy_that_is_named_tells_who_asks(app, proxies, expected):
+    async def talk(port):
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+            return [
+                (await client.post("/detect", json={"q": "a"}, headers={"x-forwarded-for": address})).status_code
+                for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1")
+            ]
+
+    assert asyncio.run(serving(app(requests_per_minute=1), talk, proxies)) == expected
 
 
 class TestListen:

@@ -13,7 +13,7 @@ from trellex.runtime.layers import LAYERS
 from trellex.runtime.model import NETWORKS
 from trellex.runtime.onnx_graph import Weights
 
-PRECISIONS = ("fp32", "int8")
+PRECISIONS = ("fp32", "int8", "compact")
 
 
 def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str = "int8") -> None:
@@ -22,7 +22,7 @@ def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str =
     Args:
         loaded: a model in torch
         folder: where to; an earlier export is replaced
-        precision: "fp32", or "int8": weights of 8 bits
+        precision: "fp32"; "int8": weights of 8 bits; or "compact": the same in as few bytes as possible
     """
     model = loaded.model
     if precision not in PRECISIONS:

@@ -32,7 +32,7 @@ class RuntimeManifest(Sealed):
 
     format: Literal["trellex-runtime"] = FORMAT
     version: Literal[4] = 4
-    precision: Literal["fp32", "int8"]
+    precision: Literal["fp32", "int8", "compact"]
     text: TextSettings
     model: ModelSettings
     head: AnyHeadSpec
@@ -41,12 +41,20 @@ class RuntimeManifest(Sealed):
 
     @property
     def is_int8(self) -> bool:
-        return self.precision == "int8"
+        """Whether weights have 8 bits."""
+        return self.precision != "fp32"
 
     @property
-    def variants(self) -> tuple[str, ...]:
-        """Of graphs: those in 8 bits have unsigned weights or, for CPUs that prefer them, signed ones."""
-        return ("", ".signed") if self.is_int8 else ("",)
+    def is_compact(self) -> bool:
+        """Whether nothing is there twice, or larger than it need be, for the sake of speed."""
+        return self.precision == "compact"
+
+    @property
+    def variants(self) -> dict[str, str]:
+        """The arithmetic of graphs by a part of their names: unsigned, or signed for CPUs that prefer it."""
+        if not self.is_int8:
+            return {"": "fp32"}
+        return {"": "u8"} if self.is_compact else {"": "u8", ".signed": "s8"}
 
 
 class Export(NamedTuple):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trellex.heads.spec import ShelvesSpec
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
 from trellex.runtime.session import Session
-from trellex.runtime.vectors import GateVectors, Vectors
+from trellex.runtime.shelves import ShelvedVectors
+from trellex.runtime.vectors import GATES, RoundedVectors, Vectors
 from trellex.text.batches import pad
 from trellex.text.vocabulary import BOS, EOS
 
@@ -72,10 +74,17 @@ class RuntimeLSTM:
             embedded=None, lengths=None, keys=None, values=None, recurrent=None, c=None
         )
         self.decoder = Session(export, "decoder", threads).check(words=None, output=size, **states, **fed)
-        self.source_vectors = Vectors.load(export, "source.vectors", source_size, self.encoder.width("embedded"))
-        kind = GateVectors if manifest.is_int8 else Vectors
-        width = self.decoder.width("words")
-        self.target_vectors = kind.load(export, "target.vectors", manifest.vocab_size, width)
+        width, vocab_size = self.decoder.width("words"), manifest.vocab_size
+        sources = RoundedVectors if manifest.is_compact else Vectors
+        self.source_vectors = sources.load(export, "source.vectors", source_size, self.encoder.width("embedded"))
+        self.target_vectors: Callable[[Ints], Floats]
+        if manifest.is_compact and isinstance(manifest.head, ShelvesSpec):
+            self.target_vectors = ShelvedVectors.load(export, width)
+        elif manifest.is_int8:
+            parts = 1 if manifest.is_compact else GATES
+            self.target_vectors = RoundedVectors.load(export, "target.vectors", vocab_size, width, parts)
+        else:
+            self.target_vectors = Vectors.load(export, "target.vectors", vocab_size, width)
         self.hidden_size = size
 
     @property

@@ -11,29 +11,39 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto
 
+from trellex.heads.spec import ShelvesSpec
 from trellex.runtime.folder import RuntimeManifest
 from trellex.runtime.onnx_graph import MICROSOFT, ZERO, GraphBuilder, Weights, quantized, write_graph
-from trellex.runtime.vectors import GATES, GateVectors, Vectors
+from trellex.runtime.vectors import GATES, RoundedVectors, Vectors
 
 BLOCK = 8192  # words whose gates are computed at a time, for those of a large vocabulary would fill the memory
 
 
 def save_lstm(folder: Path, manifest: RuntimeManifest, weights: Weights) -> None:
-    """Write the files that `runtime.lstm` reads; in 8 bits, target words as what they add to the decoder's gates."""
-    model, is_int8 = manifest.model, manifest.is_int8
+    """Write the files that `runtime.lstm` reads; in int8, target words as what they add to the decoder's gates."""
+    model, is_int8, is_compact = manifest.model, manifest.is_int8, manifest.is_compact
     weights = {name.removeprefix("network."): value for name, value in weights.items()}
     if manifest.head.uses_embedding:  # see SharedEmbedding
         weights["decoder.embedding.weight"] = weights["decoder.embedding.weight"] * model.embedding_size**0.5
     weights = _balanced(weights) if is_int8 else weights
-    Vectors.save(folder / "source.vectors.npy", weights["encoder.embedding.weight"], is_int8)
-    if is_int8:
+    of_source, of_target = (weights[f"{side}.embedding.weight"] for side in ("encoder", "decoder"))
+    source, target = (folder / f"{side}.vectors.npy" for side in ("source", "target"))
+    if is_compact:
+        RoundedVectors.save(source, [of_source], *of_source.shape)
+        if not isinstance(manifest.head, ShelvesSpec):  # which have a table that serves both, see ShelvedVectors
+            RoundedVectors.save(target, [of_target], *of_target.shape)
+    elif is_int8:
+        Vectors.save(source, of_source, is_half=True)
         sizes = manifest.vocab_size, GATES * model.hidden_size
-        GateVectors.save(folder / "target.vectors.npy", _gates_of_words(weights), *sizes)
+        RoundedVectors.save(target, _gates_of_words(weights), *sizes, parts=GATES)
     else:
-        Vectors.save(folder / "target.vectors.npy", weights["decoder.embedding.weight"], is_half=False)
+        Vectors.save(source, of_source, is_half=False)
+        Vectors.save(target, of_target, is_half=False)
     write_graph(folder / "encoder", manifest, lambda arithmetic: _encoder_graph(weights, arithmetic))
-    feeds = model.input_feeding
-    write_graph(folder / "decoder", manifest, lambda arithmetic: _decoder_graph(weights, arithmetic, feeds))
+    reads_gates, feeds = is_int8 and not is_compact, model.input_feeding
+    write_graph(
+        folder / "decoder", manifest, lambda arithmetic: _decoder_graph(weights, arithmetic, reads_gates, feeds)
+    )
 
 
 def _balanced(weights: Weights) -> Weights:
@@ -103,10 +113,10 @@ def _gates_of_words(weights: Weights) -> Iterator[NDArray[np.float32]]:
         yield vectors[start : start + BLOCK] @ gates.of_words.T + gates.bias
 
 
-def _decoder_graph(weights: Weights, arithmetic: str, input_feeding: bool) -> onnx.ModelProto:
+def _decoder_graph(weights: Weights, arithmetic: str, reads_gates: bool, input_feeding: bool) -> onnx.ModelProto:
     """One step of the decoder.
 
-    Inputs: words, as vectors [N, 1, E] or, in 8 bits, as what they add to the gates [N, 1, 4H]; with input feeding, the
+    Inputs: words, as vectors [N, 1, E] or as what they add to the gates [N, 1, 4H]; with input feeding, the
     last output "fed" [N, 1, H]; recurrent [N, 1, 4H], what the last h adds to the gates; c [N, 1, H]; keys, values
     [N, S, H]; mask [N, S, 1], 0, or −inf on padding. Outputs: next_recurrent [N, 1, 4H], next_c and output [N, 1, H];
     attention [N, S, 1], the shares of source words in the output.
@@ -116,12 +126,12 @@ def _decoder_graph(weights: Weights, arithmetic: str, input_feeding: bool) -> on
     builder = GraphBuilder(arithmetic)
     of_words, of_fed, of_h, bias = _decoder_gates(weights)
     size = of_h.shape[1]
-    words = builder.input("words", ["N", 1, of_words.shape[1] if arithmetic == "fp32" else 4 * size])
+    words = builder.input("words", ["N", 1, 4 * size if reads_gates else of_words.shape[1]])
     recurrent, c = builder.input("recurrent", ["N", 1, 4 * size]), builder.input("c", ["N", 1, size])
     keys, values = builder.input("keys", ["N", "S", "H"]), builder.input("values", ["N", "S", "H"])
     mask = builder.input("mask", ["N", "S", 1])
 
-    of_word = builder.linear(words, of_words, bias) if arithmetic == "fp32" else words
+    of_word = words if reads_gates else builder.linear(words, of_words, bias)
     gates = builder.node("Add", of_word, recurrent)
     if input_feeding:
         gates = builder.node("Add", gates, builder.linear(builder.input("fed", ["N", 1, size]), of_fed))

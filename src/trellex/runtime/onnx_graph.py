@@ -101,7 +101,7 @@ def write_graph(path: Path, manifest: RuntimeManifest, build: Callable[[str], on
 
     The weights stand in a file of their own because a protobuf can hold only 2 GiB.
     """
-    for variant, arithmetic in zip(manifest.variants, ("u8", "s8") if manifest.is_int8 else ("fp32",), strict=True):
+    for variant, arithmetic in manifest.variants.items():
         graph = path.with_name(f"{path.name}{variant}.onnx")
         weights = graph.with_suffix(".weights").name
         onnx.save_model(build(arithmetic), graph, save_as_external_data=True, location=weights, size_threshold=1024)

@@ -73,9 +73,9 @@ def log_probs_of_shelves(logits, places, shelves, log_probs):
 
 @compiled
 def best_words(
-    trellis_weight, trellis_scales, trellis_bias, places, weight, scales, bias, fast, width, visit, h, words
+    trellis_weight, trellis_scales, trellis_bias, places, weight, scales, bias, fast, width, visit, h, states, words
 ):
-    """The best word of every row, by its place among those of all shelves. h [N, H] -> words [N]
+    """The best word of every row, by its place among those of all shelves. h [N, H], states [N, E] -> words [N]
 
     It is sought on the shelves that are visited and then, as long as the next shelf is more probable than the best
     word, on that. All probabilities are times the trellis' normaliser, which is not needed to compare them. Returns
@@ -83,13 +83,13 @@ def best_words(
 
     trellis_weight, trellis_scales, trellis_bias: to its logits  [L, H], [L], [L]
     places: which logit the highest bit of a number adds to the score of the number without it  [S]
-    weight, scales, bias: of words, −inf where there is none  [S · W, H], [S · W], [S · W]
+    weight, scales, bias: of words, −inf where there is none  [S · W, E], [S · W], [S · W]
     """
     all_scores, values = np.empty(len(places)), np.empty((visit, width))
     shelves, scores = np.empty(visit + 1, np.int64), np.empty(visit + 1)
     logits = np.empty((len(h), len(trellis_bias)), np.float32)
-    units, steps, excess = _states(h, weight)
-    _multiply(units, steps, excess, trellis_weight, trellis_scales, trellis_bias, fast, logits)
+    _multiply(*_states(h, weight), trellis_weight, trellis_scales, trellis_bias, fast, logits)
+    units, steps, excess = _states(states, weight)
     is_well = True
     for number in range(len(h)):
         words[number] = -1

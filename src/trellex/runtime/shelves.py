@@ -20,6 +20,7 @@ from trellex.trellis import CompleteCode
 from trellex.trellis.lattice import Register
 
 FEW = 64  # shelves up to which sorting them in is faster than a search
+ZERO = 128  # the byte that stands for the weight 0
 BLOCK = 1 << 13  # words whose vectors are computed at a time
 
 Ints = NDArray[np.int64]
@@ -27,19 +28,20 @@ Floats = NDArray[Any]
 
 
 class ShelvesLayer(ShelfDistribution):
-    """The layer of the trellis and the words' vectors, already multiplied by the layer u before them.
+    """The layer of the trellis and the words' vectors, which may already be multiplied by the layer u before them.
 
     Args:
         spec, code: see `ShelfDistribution`
         trellis: to its logits  [L, H]
-        words: in the order of their shelves and of their places there  [S · W, H]
+        words: in the order of their shelves and of their places there  [S · W, H], or [S · W, E] after u
+        project: u, from H to E
     """
 
-    def __init__(self, spec: ShelvesSpec, code: Code, trellis: Rows, words: Rows) -> None:
+    def __init__(self, spec: ShelvesSpec, code: Code, trellis: Rows, words: Rows, project: Rows | None = None) -> None:
         super().__init__(spec, code)
         from trellex.runtime import row_products  # loads numba
 
-        self.hidden_size, self._trellis = trellis.weight.shape[1], trellis
+        self.hidden_size, self._trellis, self._project = trellis.weight.shape[1], trellis, project
         self._ids = _ids_by_shelf(spec, code).reshape(-1)
         self._word_rows = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
         self._products: Any = row_products
@@ -56,9 +58,12 @@ class ShelvesLayer(ShelfDistribution):
             code = spec.check_code(load_code(export.file("code.json")), manifest.vocab_size)
             length = CompleteCode(spec.memory).length(spec.shelf_bits(code.num_bits))
             trellis = Rows.load(export, "shelves", (length,), size, manifest.is_int8)
-            shape = _ids_by_shelf(spec, code).shape
-            words = Rows.load(export, "words", shape, size, manifest.is_int8, mapped=True)
-            return cls(spec, code, trellis, words)
+            shape, project = _ids_by_shelf(spec, code).shape, None
+            if manifest.is_compact:
+                project = Rows.load(export, "project", (manifest.model.embedding_size,), size, is_rounded=False)
+            width = size if project is None else len(project.bias)
+            words = Rows.load(export, "words", shape, width, manifest.is_int8, mapped=True)
+            return cls(spec, code, trellis, words, project)
         except ValueError as error:
             problem = str(error).removesuffix(f"; {REMEDY}")
             raise ValueError(f"{export.path}: the shelves do not fit ({problem}); {REMEDY}") from error
@@ -71,16 +76,25 @@ class ShelvesLayer(ShelfDistribution):
         vectors, project, bias = tied_words(weights, "head.words")
         ids = _ids_by_shelf(spec, load_code(folder / "code.json"))
         blocks = (ids.reshape(-1)[start : start + BLOCK] for start in range(0, ids.size, BLOCK))
-        rows = (np.where(block[:, None] < 0, 0, vectors[block]) @ project for block in blocks)
-        Rows.save(folder, "words", rows, size, np.where(ids < 0, 0, bias[ids]), is_int8)
+        rows = (np.where(block[:, None] < 0, 0, vectors[block]) for block in blocks)
+        if manifest.is_compact:
+            Rows.save(folder, "project", [project], size, np.zeros(len(project), np.float32), is_rounded=False)
+        else:
+            rows = (block @ project for block in rows)
+        width = len(project) if manifest.is_compact else size
+        Rows.save(folder, "words", rows, width, np.where(ids < 0, 0, bias[ids]), is_int8)
 
     def shelf_logits(self, h: Floats) -> Floats:
         return self._trellis.multiply(h)
 
     def word_scores(self, h: Floats, shelves: Ints) -> Floats:
         scores = np.empty((*shelves.shape, self.width), np.float32)
-        self._products.score_words(h, shelves, *self._word_rows, scores)
+        self._products.score_words(self._projected(h), shelves, *self._word_rows, scores)
         return scores
+
+    def _projected(self, h: Floats) -> Floats:
+        """What is multiplied with the rows of words. h [N, H] -> [N, H] or [N, E]"""
+        return h if self._project is None else self._project.multiply(h)
 
     def log_prob_of_shelves(self, logits: Floats, shelves: Ints) -> Floats:
         log_probs = np.empty(shelves.shape)
@@ -97,12 +111,41 @@ class ShelvesLayer(ShelfDistribution):
     def _best(self, h: Floats) -> Ints:
         """That of visited shelves, but where one of another may be better."""
         places = np.empty(len(h), np.int64)
-        if self._best_words(h, places):  # type: ignore[call-arg]
+        if self._best_words(h, self._projected(h), places):  # type: ignore[call-arg]
             return self._ids[places]
         rows = np.flatnonzero(places < 0)
         words = self._ids[places]
         words[rows] = super()._best(h[rows])
         return words
+
+
+class ShelvedVectors:
+    """The vectors of target words from the rows of all shelves, for a decoder that reads them √size times as long.
+
+    Args:
+        rows: in 8 bits, in the order of their shelves and of their places there  [S · W, E]
+        ids: the words in that order, −1 where there is none  [S · W]
+    """
+
+    def __init__(self, rows: Rows, ids: Ints) -> None:
+        self._weight, width = rows.weight, rows.weight.shape[1]
+        self._scales = rows.scales * np.float32(width**0.5)
+        self._place_of = np.empty(ids.max() + 1, np.int64)
+        self._place_of[ids[ids >= 0]] = np.flatnonzero(ids >= 0)
+
+    @classmethod
+    def load(cls, export: Export, width: int) -> Self:
+        """From the files of the output layer."""
+        spec = export.manifest.head
+        assert isinstance(spec, ShelvesSpec)
+        code = spec.check_code(load_code(export.file("code.json")), export.manifest.vocab_size)
+        ids = _ids_by_shelf(spec, code)
+        return cls(Rows.load(export, "words", ids.shape, width, is_rounded=True, mapped=True), ids.reshape(-1))
+
+    def __call__(self, words: Ints) -> Floats:
+        """words [..] -> vectors [.., E]"""
+        places = self._place_of[words]
+        return (self._weight[places] - np.float32(ZERO)) * self._scales[places][..., None]
 
 
 def _ids_by_shelf(spec: ShelvesSpec, code: Code) -> Ints:

@@ -89,12 +89,12 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("vocab", "options", "shelves", "width", "visit"),
         [
-            (50, {"words": 4}, 16, 4, 8),
-            (50, {"words": 4, "visit": 99}, 16, 4, 16),
+            (50, {"words": 4}, 16, 4, 16),
+            (50, {"words": 4, "visit": 5}, 16, 4, 5),
             (64, {"words": 2, "visit": 1}, 32, 2, 1),
-            (65, {"words": 2}, 64, 2, 8),
+            (65, {"words": 2}, 64, 2, 16),
             (50, {}, 2, 25, 2),
-            (65_536, {}, 1024, 64, 8),
+            (65_536, {}, 1024, 64, 16),
             (2, {}, 2, 1, 2),
         ],
     )
@@ -102,7 +102,7 @@ class TestOptions:
         embedding = torch.nn.Embedding(vocab, 3)
         spec = {"type": "shelves", "code": "frequency", **options}
         head = build_head(spec, hidden_size=4, vocab=vocab, embedding=embedding)
-        assert (head.num_shelves, head.width, head.visit, head.ecc.memory) == (shelves, width, visit, 8)
+        assert (head.num_shelves, head.width, head.visit, head.ecc.memory) == (shelves, width, visit, 7)
         assert np.array_equal(np.sort(head.words_on(np.arange(shelves)), None)[-vocab:], np.arange(vocab))
 
     def test_shelves_are_of_words_with_near_vectors(self):

@@ -33,10 +33,13 @@ def gradients(scores, shelves, *inputs):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("most_gathered", [1, 3 * WORDS * SIZE, 1 << 26], ids=["a block", "three", "all"])
+@pytest.mark.parametrize("most_gathered", [None, 1, 3 * WORDS * SIZE, 1 << 26], ids=["shelf", "block", "three", "all"])
 @pytest.mark.parametrize(("rows", "visited"), [(1, 1), (2, 9), (40, 3), (300, 2)])
 def test_scores_and_gradients(rows, visited, most_gathered, sparse, monkeypatch):
-    monkeypatch.setattr(shelf_scores, "MOST_GATHERED", most_gathered)
+    """In main memory shelf by shelf, elsewhere some blocks at a time."""
+    if most_gathered:
+        monkeypatch.setattr(shelf_scores, "MOST_GATHERED", most_gathered)
+        monkeypatch.setattr(shelf_scores, "is_inspectable", lambda _: False)
     states, vectors, shelves = inputs(rows, visited)
     scores, expected = (
         scores_by_shelf(states, shelves, words_on, vectors, SHELVES, sparse),

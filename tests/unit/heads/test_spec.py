@@ -181,7 +181,7 @@ class TestLabel:
             ),
             ("shelves", "shelves"),
             ({"type": "shelves", "code": "clusters", "words": 64, "shelf_weight": 1}, "shelves"),
-            ({"type": "shelves", "visit": 4, "memory": 8}, "shelves (visit 4)"),
+            ({"type": "shelves", "visit": 4, "memory": 7}, "shelves (visit 4)"),
             (
                 {"type": "shelves", "shelf_weight": 0.5, "words": 32, "code": "random", "seed": 3},
                 "shelves (random, seed 3, words 32, shelf_weight 0.5)",

@@ -364,7 +364,7 @@ class TestVerify:
         assert_refused(folder, "source.vectors.npy: damaged")
         assert opened == []
 
-    @pytest.mark.parametrize("precision", ["fp32", "int8"])
+    @pytest.mark.parametrize("precision", ["fp32", "int8", "compact"])
     def test_every_byte_of_the_manifest(self, both, tmp_path, precision):
         """Whatever still is the same JSON may be read; all else is refused."""
         folder = shutil.copytree(both(HEAD, precision)[2], tmp_path / "export")
@@ -450,13 +450,13 @@ class TestExport:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "thesis"]
 
     def test_an_unknown_precision(self, loaded, tmp_path):
-        with pytest.raises(ValueError, match="precision: expected one of fp32, int8, got 'int4'"):
+        with pytest.raises(ValueError, match="precision: expected one of fp32, int8, compact, got 'int4'"):
             export(loaded, tmp_path / "new", "int4")
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("step", ["folder.sha256", "lstm_export.Vectors.save", "lstm_export._decoder_graph"])
     def test_a_failure_leaves_no_trace(self, loaded, folder, monkeypatch, step):
-        def fail(*arguments):
+        def fail(*arguments, **options):
             raise OSError("No space left on device")
 
         before = contents(folder)

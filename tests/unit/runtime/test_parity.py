@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
+from trellex.heads import HeadSpec
 from trellex.runtime.model import load_export
 from trellex.runtime.session import multiplies_signed
 from trellex.search import beam, greedy, sample, score
@@ -284,16 +285,20 @@ class TestEightBits:
         ours, _, folder = both(head, "int8", **options)
         monkeypatch.setattr("trellex.runtime.session.multiplies_signed", lambda: signed)
         theirs = load_export(folder)
-        random = np.random.default_rng(6)
-        mine, other = [], []
-        for state, rounded in steps(ours, theirs, sources, 8):
-            for _ in range(10):
-                words = random.integers(0, len(ours.target_vocabulary), len(sources))
-                mine.append(ours.model.log_prob(state, words))
-                other.append(theirs.model.log_prob(rounded, words))
-        mine, other = np.concatenate(mine), np.concatenate(other)
-        assert np.abs(mine - other).mean() < 0.02 * np.abs(mine).mean()
-        assert np.corrcoef(mine, other)[0, 1] > 0.998
+        check_near(ours, theirs, sources)
+
+    @each([(head, {**options, "hidden_size": 32}) for head, options in OF_EACH_KIND])
+    def test_in_the_fewest_bytes_probabilities_are_near(self, both, sources, head, options):
+        """The decoder then reads vectors, of shelves those that words are scored with."""
+        ours, theirs, folder = both(head, "compact", **options)
+        check_near(ours, theirs, sources)
+        is_shared = HeadSpec.parse(head).type == "shelves"
+        assert (folder / "target.vectors.npy").exists() != is_shared
+        for _, rounded in steps(ours, theirs, sources, 4 if is_shared else 0):
+            words, log_probs = theirs.model.topk(rounded, 2)
+            clear = log_probs[:, 0] - log_probs[:, 1] > 1e-4
+            assert clear.any()
+            assert (theirs.model.best(rounded)[clear] == words[clear, 0]).all()
 
     @each([(head, {**options, "hidden_size": 32}) for head, options in OF_EACH_KIND if "hybrid" in str(head)])
     def test_probabilities_of_single_sentences_are_near(self, both, sources, head, options):
@@ -332,3 +337,17 @@ class TestEightBits:
         assert of_words.dtype == np.int8
         assert of_words.shape[1:] == (4, 128)
         assert fp32.keys() <= int8.keys()
+
+
+def check_near(ours, theirs, sources):
+    """log P of random words after random words."""
+    random = np.random.default_rng(6)
+    mine, other = [], []
+    for state, rounded in steps(ours, theirs, sources, 8):
+        for _ in range(10):
+            words = random.integers(0, len(ours.target_vocabulary), len(sources))
+            mine.append(ours.model.log_prob(state, words))
+            other.append(theirs.model.log_prob(rounded, words))
+    mine, other = np.concatenate(mine), np.concatenate(other)
+    assert np.abs(mine - other).mean() < 0.02 * np.abs(mine).mean()
+    assert np.corrcoef(mine, other)[0, 1] > 0.998

@@ -114,7 +114,7 @@ def test_unlikely_shelves_have_the_best_word():
     layer, log_probs = layer_of((300, 8, 1, 5), 0.3, False)
     h = hidden(64)
     shelves, _ = layer.place_of(layer.best(h))
-    first = layer._best_shelves(layer.outputs(h)[0].astype(float), 1)[:, 0]
+    first = layer._best_shelves(layer.shelf_logits(h).astype(float), 1)[:, 0]
     assert 0.2 < (shelves != first).mean() < 1
     assert np.array_equal(log_probs(h).argmax(-1), layer.best(h))
 
@@ -215,4 +215,4 @@ def test_states_in_double_precision():
     layer, _ = layer_of(SHAPES[0], 1.0, True)
     h = hidden(20)
     assert np.array_equal(layer.best(h.astype(np.float64)), layer.best(h))
-    np.testing.assert_allclose(layer.outputs(h.astype(np.float64))[0], layer.outputs(h)[0], atol=1e-5)
+    np.testing.assert_allclose(layer.shelf_logits(h.astype(np.float64)), layer.shelf_logits(h), atol=1e-5)

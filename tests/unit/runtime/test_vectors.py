@@ -6,7 +6,7 @@ import pytest
 from trellex.heads import HeadSpec
 from trellex.nmt.settings import ModelSettings
 from trellex.runtime.folder import Export, RuntimeManifest
-from trellex.runtime.vectors import GateVectors, Vectors
+from trellex.runtime.vectors import GATES, RoundedVectors, Vectors
 from trellex.text.manifest import TextSettings
 
 WORDS = np.array([[0, 6], [3, 3]])
@@ -38,8 +38,8 @@ class TestGates:
         return table.reshape(7, 12).astype(np.float32)
 
     def test_each_is_rounded_by_its_own_scale(self, tmp_path, table):
-        GateVectors.save(tmp_path / "gates.npy", [table[:2], table[2:3], table[3:]], 7, 12)
-        found = GateVectors.load(export_of(tmp_path), "gates", 7, 12)(WORDS)
+        RoundedVectors.save(tmp_path / "gates.npy", [table[:2], table[2:3], table[3:]], 7, 12, GATES)
+        found = RoundedVectors.load(export_of(tmp_path), "gates", 7, 12, GATES)(WORDS)
         assert found.shape == (2, 2, 12)
         assert found.dtype == np.float32
         exact = table[WORDS].reshape(2, 2, 4, 3)
@@ -47,10 +47,10 @@ class TestGates:
         assert (np.abs(found.reshape(exact.shape) - exact) <= 0.501 * step).all()
 
     def test_a_table_of_other_sizes_is_refused(self, tmp_path, table):
-        GateVectors.save(tmp_path / "gates.npy", [table], 7, 12)
+        RoundedVectors.save(tmp_path / "gates.npy", [table], 7, 12, GATES)
         for sizes in ((8, 12), (7, 16)):
             with pytest.raises(ValueError, match=r"gates.npy: not an array of .* int8; export the model again"):
-                GateVectors.load(export_of(tmp_path), "gates", *sizes)
+                RoundedVectors.load(export_of(tmp_path), "gates", *sizes, GATES)
         np.save(tmp_path / "gates.scales.npy", np.ones((7, 4), np.float32))
         with pytest.raises(ValueError, match=r"gates.scales.npy: not an array of 7 × 4 × 1 float32"):
-            GateVectors.load(export_of(tmp_path), "gates", 7, 12)
+            RoundedVectors.load(export_of(tmp_path), "gates", 7, 12, GATES)

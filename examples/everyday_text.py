@@ -1,0 +1,87 @@
+"""The text of the models that come with Trellex: Tatoeba and small_parallel_enja, without what they are tested on.
+
+    python examples/everyday_text.py tatoeba-en-ja tanaka-50k everyday
+
+The first folder has raw text, the second is tokenised and in lower case: its English gets back its capitals from the
+first, its Japanese loses its spaces. A pair is left out of training if one of its sides, but for case, spaces and
+punctuation, stands in a dev or test set of either; so is one that is there twice. Dev is that of Tatoeba.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from sacremoses import MosesDetokenizer, MosesTokenizer
+
+Pair = tuple[str, str]  # English, Japanese
+
+TOKENIZER, DETOKENIZER = MosesTokenizer("en"), MosesDetokenizer("en")
+SHORT_FORMS = {"'t", "'s", "'m", "'re", "'ve", "'ll", "'d"}  # which a space parts from their words
+
+
+def read(folder: Path, split: str) -> list[Pair]:
+    """The pairs of one split."""
+    english, japanese = ((folder / f"{split}.{side}").read_text(encoding="utf-8").splitlines() for side in ("en", "ja"))
+    return list(zip(english, japanese, strict=True))
+
+
+def bare(sentence: str) -> str:
+    """What is left of a sentence to compare it by."""
+    return "".join(character for character in sentence.lower() if character.isalnum())
+
+
+def usual_forms(sentences: Iterable[str]) -> dict[str, str]:
+    """The most frequent form of each word by its lower case; the first word of a sentence is not asked."""
+    counts: dict[str, Counter[str]] = {}
+    for sentence in sentences:
+        for token in TOKENIZER.tokenize(sentence, escape=False)[1:]:
+            counts.setdefault(token.lower(), Counter())[token] += 1
+    return {word: forms.most_common(1)[0][0] for word, forms in counts.items()}
+
+
+def written(tokens: list[str], forms: dict[str, str]) -> str:
+    """An English sentence with its capitals and without the spaces of its tokens."""
+    words: list[str] = []
+    for token in tokens:
+        if token in SHORT_FORMS and words:
+            words[-1] += token
+        else:
+            words.append(forms.get(token, token))
+    text: str = DETOKENIZER.detokenize(words)
+    return text[:1].upper() + text[1:]
+
+
+def joined(raw: Path, tokenised: Path) -> Iterator[Pair]:
+    """The pairs to train on."""
+    held_out = [pair for folder in (raw, tokenised) for split in ("dev", "test") for pair in read(folder, split)]
+    seen = {bare(side) for pair in held_out for side in pair}
+    pairs = read(raw, "train")
+    forms = usual_forms(english for english, _ in pairs)
+    pairs += [
+        (written(english.split(), forms), "".join(japanese.split())) for english, japanese in read(tokenised, "train")
+    ]
+    found: set[Pair] = set()
+    for english, japanese in pairs:
+        key = bare(english), bare(japanese)
+        if not (key in found or seen.intersection(key)):
+            found.add(key)
+            yield english, japanese
+
+
+def write(folder: Path, split: str, pairs: Iterable[Pair]) -> int:
+    """Two files, line by line; returns how many."""
+    pairs = list(pairs)
+    for side, lines in zip(("en", "ja"), zip(*pairs, strict=True), strict=True):
+        (folder / f"{split}.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return len(pairs)
+
+
+if __name__ == "__main__":
+    raw, tokenised, folder = map(Path, sys.argv[1:])
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"{write(folder, 'train', joined(raw, tokenised)):,} pairs to train on")
+    for split in ("dev", "test"):
+        print(f"{write(folder, split, read(raw, split)):,} of {split}")

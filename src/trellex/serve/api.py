@@ -47,7 +47,8 @@ class ErrorAnswer(BaseModel):
     error: str
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
+    """What the endpoints of an application share; async, for FastAPI puts others into a thread."""
     return request.app.state.service
 
 

@@ -49,6 +49,11 @@ class Served(NamedTuple):
         fields = dict(line.split(":", 1) for line in Path(f"/proc/{self.pid}/status").read_text().splitlines())
         return int(fields["VmRSS"].split()[0]) << 10
 
+    def worked(self) -> float:
+        """Seconds of CPU time so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
 
 class Load(NamedTuple):
     """What clients saw."""
@@ -89,16 +94,25 @@ def main() -> None:
 
 
 def compare(served: dict[str, Served], lines: list[str], options: argparse.Namespace) -> dict[str, object]:
-    """Requests a second of each way, in turns."""
+    """Requests a second of each way, and what each took of the CPU, in turns."""
     rates: dict[str, list[float]] = {name: [] for name in served}
+    costs: dict[str, list[float]] = {name: [] for name in served}
     for server in served.values():
         load(server, lines, options.clients, options.warm_up)
     for place in range(options.rounds):
         for name in list(served)[:: 1 if place % 2 else -1]:
-            rates[name].append(load(served[name], lines, options.clients, options.round_seconds).rate)
-    medians = {name: statistics.median(found) for name, found in rates.items()}
+            worked = served[name].worked()
+            seen = load(served[name], lines, options.clients, options.round_seconds)
+            rates[name].append(seen.rate)
+            costs[name].append(1e3 * (served[name].worked() - worked) / len(seen.times))
     ratios = [a / b for a, b in zip(rates["side by side"], rates["one by one"], strict=True)]
-    return {"rates": rates, "median rates": medians, "ratio": statistics.median(ratios)}
+    return {
+        "rates": rates,
+        "median rates": {name: statistics.median(found) for name, found in rates.items()},
+        "median CPU milliseconds": {name: statistics.median(found) for name, found in costs.items()},
+        "ratio": statistics.median(ratios),
+        "ratios": ratios,
+    }
 
 
 def endure(server: Served, lines: list[str], options: argparse.Namespace) -> dict[str, object]:
@@ -190,6 +204,9 @@ def show(figures: dict[str, object]) -> None:
     for name, rate in medians.items():
         table.add_row(f"requests a second, {name}", f"{rate:,.0f}")
     table.add_row("ratio, median of rounds", f"{figures['ratio']:.2f}")
+    table.add_row("ratio, lowest and highest", f"{min(figures['ratios']):.2f}, {max(figures['ratios']):.2f}")
+    for name, cost in figures["median CPU milliseconds"].items():
+        table.add_row(f"CPU time of the server a request, {name}", f"{cost:.2f} ms")
     table.add_row(f"then for {figures['seconds']:.0f} s: requests", f"{figures['requests']:,}")
     table.add_row("errors", f"{figures['errors']}")
     table.add_row("requests a second", f"{figures['rate']:,.0f}")

@@ -33,6 +33,9 @@ class Detection(BaseModel):
     language: str
 
 
+NONE = Detection(confidence=0, language=AUTO)  # where nothing leads to the target
+
+
 class TranslateAnswer(BaseModel):
     """Of a list, all are lists in the order of the texts; what was not asked for is missing."""
 
@@ -47,7 +50,8 @@ class ErrorAnswer(BaseModel):
     error: str
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
+    """What the endpoints of an application share; async, for FastAPI puts others into a thread."""
     return request.app.state.service
 
 
@@ -97,7 +101,8 @@ async def translate(request: Request, service: TheService) -> dict[str, Any]:
 
 async def _translated(service: Service, asked: TranslateRequest, texts: list[str], is_list: bool) -> dict[str, Any]:
     if asked.source == AUTO:
-        detected = [await _detected(service, text, asked.target) for text in texts]
+        guesses = await service.languages.detect(texts, service.batcher, asked.target)
+        detected = [Detection(**guess[0]) if guess else NONE for guess in guesses]
     else:
         detected = [Detection(confidence=100, language=asked.source)] * len(texts)
     pairs = [service.languages.pair(each.language, asked.target) for each in detected]
@@ -111,19 +116,14 @@ async def _translated(service: Service, asked: TranslateRequest, texts: list[str
     return answer
 
 
-async def _detected(service: Service, text: str, target: str) -> Detection:
-    """The language to translate a text from; auto, which is none, where there is no way to the target."""
-    found = await service.languages.detect(text, service.batcher, target)
-    return Detection(**found[0]) if found else Detection(confidence=0, language=AUTO)
-
-
 @router.post("/detect", response_model=list[Detection], responses=ERRORS, openapi_extra=DetectRequest.openapi())
 async def detect(request: Request, service: TheService) -> list[dict[str, Any]]:
     """Which of the source languages a text may be in, best first."""
     asked = await admitted(request, service, DetectRequest)
     if len(asked.q) > service.settings.max_characters:
         raise HTTPException(400, f"q: {len(asked.q):,} characters, more than {service.settings.max_characters:,}")
-    return await service.bounded(request, service.languages.detect(asked.q, service.batcher))
+    [found] = await service.bounded(request, service.languages.detect([asked.q], service.batcher))
+    return found
 
 
 @router.get("/languages", response_model=list[Language])

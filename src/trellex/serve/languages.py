@@ -49,25 +49,31 @@ class Languages:
             for code in codes
         ]
 
-    async def detect(self, text: str, batcher: Batcher, target: str | None = None) -> list[dict[str, Any]]:
-        """The source languages with confidences in percent, best first; those that lead to a target, if one is given.
+    async def detect(
+        self, texts: Sequence[str], batcher: Batcher, target: str | None = None
+    ) -> list[list[dict[str, Any]]]:
+        """Of each text the source languages with confidences in percent, best first.
 
         A single one is certain: there is nothing else that the text could be translated from. Of several, the
         confidence is the share of the text's words that the model of that language knows.
+
+        Args:
+            texts: of which the first characters are looked at
+            batcher: whose translators know words
+            target: leave out languages that are not translated into this
         """
-        first = {
-            pair.source: pair for pair in reversed(self.pairs) if target is None or pair.target == target
-        }  # a pair of each language, the first
-        if len(first) == 1:
-            return [{"confidence": 100, "language": language} for language in first]
+        pairs = {pair.source: pair for pair in self.pairs[::-1] if target in (None, pair.target)}  # the first of each
+        if len(pairs) == 1:
+            return [[{"confidence": 100, "language": language} for language in pairs] for _ in texts]
+        known = {
+            language: await batcher.call(pair, lambda translator: [known_percent(translator, text) for text in texts])
+            for language, pair in reversed(pairs.items())
+        }
         found = [
-            {
-                "confidence": await batcher.call(pair, lambda translator: known_percent(translator, text)),
-                "language": language,
-            }
-            for language, pair in reversed(first.items())
+            [{"confidence": percents[place], "language": language} for language, percents in known.items()]
+            for place in range(len(texts))
         ]
-        return sorted(found, key=lambda each: each["confidence"], reverse=True)
+        return [sorted(each, key=lambda one: one["confidence"], reverse=True) for each in found]
 
 
 def known_percent(translator: Translator, text: str) -> int:

@@ -130,6 +130,13 @@ class TestSeveralPairs:
         assert [each["language"] for each in answer["detectedLanguage"]] == ["en", "de", "en"]
         assert answer["translatedText"] == [kept[TWO[0]], *other.translate(lines[1:2]), kept[TWO[1]]]
 
+    def test_a_target_that_none_leads_to(self, app, translate, pairs, translator):
+        answer = translate(app(translator, *pairs(("de", "ja"))), q="a", source="auto", target="fr")
+        assert (answer.status_code, answer.json()["error"].split(";")[0]) == (
+            400,
+            "source, target: 'auto' to 'fr' is not translated here",
+        )
+
     def test_that_are_equal_are_refused(self, app, translator):
         with pytest.raises(ValueError, match="models: two of them translate en to ja; serve one of them"):
             app(translator, translator)

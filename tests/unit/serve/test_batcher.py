@@ -2,13 +2,16 @@
 
 import asyncio
 import threading
+from pathlib import Path
 
 import pytest
 
+import trellex
 from trellex.search import SearchSettings
 from trellex.serve.batcher import Batcher, FullError, Pair, Wish
 from trellex.translator import Translation
 
+MODEL = Path(__file__).parents[2] / "models" / "export"
 PAIR = Pair("en", "ja")
 GREEDY = Wish(PAIR, SearchSettings())
 
@@ -211,3 +214,17 @@ def test_what_a_real_model_says_does_not_depend_on_neighbours(translator, kept):
 
     found = run(batcher, job)
     assert [texts(each) for each in found] == [translator.translate(each) for each in lines]
+
+
+def test_real_models_work_in_several_threads(kept):
+    workers = [{PAIR: trellex.load(MODEL)} for _ in range(3)]
+    batcher = Batcher(workers, 16, 10_000)
+    lines = list(kept) * 40
+
+    async def job():
+        wishes = [GREEDY, Wish(PAIR, SearchSettings(beam=2))]
+        return await asyncio.gather(*(batcher.translate([line], wish) for line in lines for wish in wishes))
+
+    found = [texts(each)[0] for each in run(batcher, job)]
+    expected = [text for line in lines for text in (kept[line], *workers[0][PAIR].translate([line], beam=2))]
+    assert found == expected

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from browser import browser, opened
@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 import trellex
 from trellex.explanation import explain
+from trellex.search import SearchSettings
 
 MODEL = Path(__file__).parents[1] / "models" / "page"
 LINE = "after playing tennis , my wife read a magazine ."
@@ -62,6 +63,11 @@ def translation(page):
 
 def words(page):
     return page.locator(".word")
+
+
+def is_unlikely(word):
+    """Whether it is not among the best words in its place."""
+    return all(each.log_prob > word.log_prob + 1e-3 for each in word.evidence.best)
 
 
 def fits(page):
@@ -224,6 +230,24 @@ class TestWords:
                     page.locator(".trellis").get_attribute("aria-label").endswith(", ".join(map(str, reading.states)))
                 )
             assert page.locator(".word[aria-expanded=true]").count() == 1
+
+    def test_one_that_was_drawn_though_others_are_likelier(self, open_page, translator):
+        settings = SearchSettings(sample=True, temperature=2)
+        drawn = explain(translator, LINE, settings, k=6, seed=5).words
+        place = next(place for place, word in enumerate(drawn) if is_unlikely(word))
+        with open_page(f"/#{urlencode({'q': LINE, 'search': 'sample', 'temperature': 2, 'seed': 5})}") as page:
+            page.wait_for_selector(".word")
+            words(page).nth(place).click()
+            assert "It is not the most probable word here." in page.locator(".story").inner_text()
+            assert page.locator(".bars .name").count() == 7
+            assert page.locator(".bars li").last.inner_text().split()[0] == drawn[place].token
+
+    def test_the_translation_is_copied(self, open_page):
+        with open_page(permissions=["clipboard-read", "clipboard-write"]) as page:
+            write(page)
+            page.get_by_role("button", name="Copy").click()
+            expect(page.locator("#copy")).to_have_text("Copied")
+            assert page.evaluate("navigator.clipboard.readText()") == translation(page)
 
     def test_it_closes_in_three_ways(self, open_page):
         with open_page() as page:

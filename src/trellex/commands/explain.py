@@ -60,6 +60,7 @@ def _show(found: Explanation) -> None:
     from rich.table import Table
 
     table = Table("word", "P", "bits", "best", "looked at", box=None, header_style="bold", pad_edge=False)
+    table.columns[2].min_width = max((len(_bits(word)) for word in found.words), default=0)
     for word in found.words:
         rivals = ", ".join(f"{found.name(each.word)} {_percent(each.log_prob)}" for each in word.evidence.best)
         looked_at = found.source[word.attention.index(max(word.attention))] if word.attention else ""

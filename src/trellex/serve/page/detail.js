@@ -11,39 +11,42 @@ const strong = (text) => make("strong", {}, text);
 function story(word, model) {
   const { reading, layer, best } = word;
   const isBest = best[0]?.token === word.token;
+  const rank = isBest ? "" : " It is not the most probable word here.";
   if (layer === "softmax") {
-    if (word.others === undefined) return ["It has the score of its own that a softmax gives every word."];
-    return [`It is a frequent word, with a score of its own. All words that bits spell have ${percent(word.others)} together.`];
+    if (word.others === undefined) return [`It has the score of its own that a softmax gives every word.${rank}`];
+    return [`It is a frequent word, with a score of its own.${rank} All words that bits spell have ${percent(word.others)} together.`];
   }
   if (layer === "shelf") {
     return [
       `It stands on shelf ${count(reading.number)}, `,
       strong(`one of ${count(model.shelves)} that ${plural(reading.bits.length, "bit")} number`),
-      ". The words on the most probable shelves are compared one by one.",
+      `. The words on the most probable shelves are compared one by one.${rank}`,
     ];
   }
   const number = `Its number is ${count(reading.number)}: `;
   const part = reading.weight < 1 ? ` These are the bits of the set that says most for it, ${percent(reading.weight)}.` : "";
   if (!reading.code_word.length) {
-    return [number, strong(plural(reading.bits.length, "bit")), `, each weighed by those before it.${part}`];
+    return [number, strong(plural(reading.bits.length, "bit")), `, each weighed by those before it.${part}${rank}`];
   }
   if (reading.code_word.length === reading.bits.length) {
-    return [number, strong(plural(reading.bits.length, "bit")), ` without redundancy.${part}`];
+    return [number, strong(plural(reading.bits.length, "bit")), ` without redundancy.${part}${rank}`];
   }
   const wrong = plural(reading.corrected.length, "bit");
   const bits = `${plural(reading.bits.length, "bit")}, which the code makes ${reading.code_word.length}. `;
-  if (!reading.corrected.length) return [number, bits, strong("The network had all of them right."), part];
+  if (!reading.corrected.length) return [number, bits, strong("The network had all of them right."), part, rank];
   const [isAre, them] = reading.corrected.length === 1 ? ["1 bit is", "it"] : [`${wrong} are`, "them"];
   return isBest
     ? [number, bits, strong(`Read one by one, ${isAre} wrong; the trellis corrected ${them}.`), part]
-    : [number, bits, strong(`Read one by one, ${wrong} would be others`), `: it is not the most probable word here.${part}`];
+    : [number, bits, strong(`Read one by one, ${wrong} would be others.`), part, rank];
 }
 
 function bars(word, language, onLook) {
+  const isAmong = word.best.some((each) => each.token === word.token);
+  const own = { token: word.token, probability: Math.exp(word.log_prob) };
   return make(
     "ol",
     { class: "bars" },
-    ...word.best.map((each, place) =>
+    ...[...word.best, ...(isAmong ? [] : [own])].map((each, place) =>
       make(
         "li",
         {

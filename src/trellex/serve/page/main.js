@@ -102,7 +102,8 @@ function present(answer) {
   byId("words").replaceChildren(...shown.map((each) => each.list));
   byId("heat-maps").replaceChildren(...shown.map((each) => each.map.element));
   byId("read").replaceChildren(...shown.flatMap((each) => each.read));
-  for (const id of ["word-by-word", "times", "copy", "read"]) show(byId(id), true);
+  for (const id of ["word-by-word", "times", "read"]) show(byId(id), true);
+  show(byId("copy"), Boolean(navigator.clipboard)); // which only safe addresses have
   show(byId("attention"), sentences.some(({ words }) => words.some((word) => word.attention.length)));
   choose(chosen && shown[chosen[0]]?.sentence.words[chosen[1]] ? chosen : null);
 }
@@ -212,7 +213,7 @@ byId("again").addEventListener("click", () => {
   ask();
 });
 byId("copy").addEventListener("click", async () => {
-  await navigator.clipboard?.writeText(byId("translation").textContent);
+  await navigator.clipboard.writeText(byId("translation").textContent);
   byId("copy").textContent = "Copied";
   setTimeout(() => {
     byId("copy").textContent = "Copy";

@@ -46,6 +46,8 @@ def serve(
 ) -> None:
     """Translate over HTTP, with the API of LibreTranslate: POST /translate, POST /detect, GET /languages.
 
+    A browser finds a page there that translates and shows the bits of every word.
+
     What several clients ask for at one time is translated side by side. Ctrl-C ends it when all that was asked is
     answered. /health and /metrics tell how it is, /openapi.json how to ask.
     """

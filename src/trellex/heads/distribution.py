@@ -301,6 +301,11 @@ class HybridDistribution(Distribution):
     def _logits(self, h: Array) -> Array:
         """Of frequent words and OTHER. h [T, H] -> [T, N]"""
 
+    def log_prob_of_rare(self, h: Array) -> Array:
+        """log P(OTHER), that of all rare words together. h [.., H] -> [..]"""
+        log_probs = log_softmax(self._logits(self._rows(h)))[:, self.first_rare]
+        return like(log_probs, h).reshape(h.shape[:-1])
+
     def _log_prob(self, h: Array, words: Array) -> Array:
         frequent = pick(log_softmax(self._logits(h)), words.clip(max=self.first_rare))
         return frequent + on_rows(self.bits._log_prob, words >= self.first_rare, h, words, self.first_rare)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.arrays import Array, doubled, is_tensor, log_softmax, number_to_bits, sigmoid
+from trellex.arrays import Array, is_tensor, log_softmax, number_to_bits, sigmoid
 from trellex.heads.distribution import CodeDistribution, Distribution, HybridDistribution
 from trellex.heads.shelf_distribution import ShelfDistribution
 from trellex.trellis import CompleteCode, ConvolutionalCode
@@ -105,7 +105,7 @@ def evidence_of(layer: Distribution, h: Array, word: int, k: int) -> Evidence:
         return Evidence("softmax", candidates)
     others = None
     if isinstance(layer, HybridDistribution):
-        others = float(np.exp(_fetched(log_softmax(doubled(layer._logits(h))))[0, first]))
+        others = float(np.exp(_fetched(layer.log_prob_of_rare(h))[0]))
     if word < first:
         return Evidence("softmax", candidates, others=others)
     return Evidence("bits", candidates, _bits_reading(bits, h, word), others=others)
@@ -127,7 +127,7 @@ def outline(layer: Distribution) -> dict[str, Any]:
     if not isinstance(bits, CodeDistribution):
         return {"words": layer.vocab_size, "outputs": layer.vocab_size}
     frequent = layer.first_rare if isinstance(layer, HybridDistribution) else 0
-    parts = getattr(bits, "mixtures", 1)
+    parts = getattr(getattr(bits, "bits", bits), "mixtures", 1)  # a head in torch keeps them in its layer
     facts = {
         "words": layer.vocab_size,
         "outputs": (frequent + 1 if frequent else 0) + parts * bits.length + (parts if parts > 1 else 0),
@@ -136,6 +136,8 @@ def outline(layer: Distribution) -> dict[str, Any]:
     }
     if not isinstance(bits.ecc, CompleteCode):
         facts["redundant bits"] = bits.length
+    if parts > 1:
+        facts["mixtures"] = parts
     return facts | ({"frequent words": frequent} if frequent else {})
 
 

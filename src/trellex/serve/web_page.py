@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fastapi import APIRouter
-from starlette.responses import FileResponse
+from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -21,12 +21,12 @@ class PageFiles(StaticFiles):
     def __init__(self) -> None:
         super().__init__(directory=FOLDER)
 
-    def file_response(self, full_path: str, stat_result: object, scope: Scope, status_code: int = 200):  # type: ignore[no-untyped-def, override]
-        response = super().file_response(full_path, stat_result, scope, status_code)  # type: ignore[arg-type]
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
         response.headers.update(ASK_AGAIN)
         return response
 
 
-@router.get("/")
+@router.api_route("/", methods=["GET", "HEAD"])
 async def page() -> FileResponse:
     return FileResponse(FOLDER / "index.html", headers=ASK_AGAIN)

@@ -28,7 +28,8 @@ export function idea(model) {
     return rare ? [...rare, trellis] : [strong(`${count(model.outputs)} outputs ${scores}: `), `every word is read from ${trellis}`];
   }
   const corrects = model.states > 1;
-  const bits = plural(model.redundant_bits, "bit");
+  const sets = model.mixtures ? `${model.mixtures} sets of ` : "";
+  const bits = sets + plural(model.redundant_bits, "bit");
   const how = corrects ? ", and a trellis corrects those that the network gets wrong." : ".";
   if (rare) return [...rare, `${bits}${how}`];
   return [strong(`${bits} ${scores}: `), `every word is spelt in bits${how}`];

@@ -66,7 +66,7 @@ class ParquetOutput:
     def __init__(self, file: Any, like: Path, settings: Settings) -> None:
         with _opened(like) as source:
             schema = source.schema_arrow
-        self.schema = schema.append(pa.field(settings.translation_column, pa.large_string()))
+        self.schema = schema.append(pa.field(settings.translation_column, pa.string()))
         self.settings, self._batches, self._rows, self._bytes = settings, list[Any](), 0, 0
         self._writer = pq.ParquetWriter(file, self.schema, compression="zstd")
 
@@ -74,7 +74,7 @@ class ParquetOutput:
         """Rows and the translation of each; None is what has none."""
         given = chunk.batch.column(self.settings.column).is_valid().to_pylist()
         found = [answer if is_given else None for answer, is_given in zip(answers, given, strict=True)]
-        columns = [*chunk.batch.columns, pa.array(found, pa.large_string())]
+        columns = [*chunk.batch.columns, pa.array(found, pa.string())]
         batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
         self._batches.append(batch)
         self._rows, self._bytes = self._rows + len(batch), self._bytes + batch.nbytes

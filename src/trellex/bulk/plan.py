@@ -74,11 +74,12 @@ def open_plan(job: Job, shards: int | None, wait: Callable[[], None], begin: Cal
     path = state / FILE
     if not path.exists():
         check_writable(job.output)
+        model, found = fingerprint(job.model), _found_sources(job)
         make_folder(state)
         with exclusive(state, wait):
             if not path.exists():
                 begin()
-                plan = _new_plan(job, shards)
+                plan = _new_plan(job.settings, model, found, shards)
                 plan.save_json(path)
                 return plan
     plan = Plan.load_json(path, WHAT, f"remove {job.output}, or {REMEDY}")
@@ -99,15 +100,24 @@ def fingerprint(model: Path) -> str:
     return sha256(model_folder(model) / CHECKPOINT_FILE)
 
 
-def _new_plan(job: Job, shards: int | None) -> Plan:
-    model, found = fingerprint(job.model), find_sources(job.texts)
+def _found_sources(job: Job) -> dict[str, Path]:
+    """The files of text by name. Raises ValueError or OSError if there are none, or such as cannot be translated."""
+    found = find_sources(job.texts)
+    if kind_of(list(found)) == "parquet":
+        from trellex.bulk.parquet import check_schemas
+
+        check_schemas(list(found.values()), job.settings)
+    return found
+
+
+def _new_plan(settings: Settings, model: str, found: dict[str, Path], shards: int | None) -> Plan:
+    """Reads all text once."""
     kind = kind_of(list(found))
     marks: list[list[Mark]] = []
     sources = []
     if kind == "parquet":
-        from trellex.bulk.parquet import check_schemas, rows_in
+        from trellex.bulk.parquet import rows_in
 
-        check_schemas(list(found.values()), job.settings)
         sources = [measure(path, name, rows_in(path)) for name, path in found.items()]
     else:
         for name, path in found.items():
@@ -115,7 +125,7 @@ def _new_plan(job: Job, shards: int | None) -> Plan:
             sources.append(source)
             marks.append(places)
     shards = shards or usual_shards(sum(source.rows for source in sources))
-    plan = Plan(kind=kind, shards=shards, model=model, settings=job.settings, sources=sources)
+    plan = Plan(kind=kind, shards=shards, model=model, settings=settings, sources=sources)
     plan.marks = [_mark(plan, number, marks) for number in range(1, shards + 1)] if marks else []
     return plan
 

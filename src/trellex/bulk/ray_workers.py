@@ -118,11 +118,11 @@ def translate_by_ray(
         plan: of the output folder
         numbers: the shards
         tell: takes a line for the user
-        address: of a cluster that is there, or "auto"; unless given, one on this machine is started, and ended
+        address: of a cluster that is there, or "auto"; unless given, or set as RAY_ADDRESS, one is started and ended here
         workers: how many; unless given, as many as the cluster has cores, or GPUs, for
     """
     waiting, lost = deque(numbers), Counter[int | None]()
-    with _cluster(address), suppress_leftovers(job):
+    with _swept(job), _cluster(address):
         crew, left, idle = Crew(job, workers or _room(job)), len(numbers), 0.0
         while left:
             crew.fill(left)
@@ -148,7 +148,7 @@ def translate_by_ray(
 
 
 @contextmanager
-def suppress_leftovers(job: Job) -> Iterator[None]:
+def _swept(job: Job) -> Iterator[None]:
     """Remove what workers that were ended have left of shards."""
     try:
         yield
@@ -160,9 +160,9 @@ def suppress_leftovers(job: Job) -> Iterator[None]:
 def _cluster(address: str | None) -> Iterator[None]:
     """A connection to a cluster; signals stay with who has them."""
     before = {number: signal.getsignal(number) for number in heeded(*ENDING)}
-    ray.init(
-        address=address, include_dashboard=None if address else False, log_to_driver=False, logging_level=logging.ERROR
-    )
+    address = address or os.environ.get("RAY_ADDRESS", "local")  # else it takes any that it finds
+    own = {"include_dashboard": False} if address == "local" else {}
+    ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **own)
     for number, handler in before.items():
         signal.signal(number, handler)
     try:

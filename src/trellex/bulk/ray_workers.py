@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,14 +27,14 @@ from trellex.signals import ENDING, heeded
 from trellex.temporaries import sweep
 from trellex.translator import Translator
 
-TRIES = 4  # of a shard whose worker is lost each time
+TRIES, LOADS = 4, 100  # of a shard whose worker is lost each time; of workers to load the model
 POLL_SECONDS, PATIENCE = 1.0, 30.0  # between looks; until a cluster without free room is told of
 
 
 class Worker:
     """What runs in a process of the cluster.
 
-    job: as JSON; paths must lead to the same files on all machines
+    job: as JSON
     """
 
     def __init__(self, job: str) -> None:
@@ -51,6 +52,8 @@ class Worker:
         assert self.plan is not None
         assert self.translator is not None
         record = translate_shard(self.job, self.plan, number, self.translator, lambda rows: None)
+        if record is None:
+            time.sleep(POLL_SECONDS)  # it may have ended when it is asked for again
         return None if record is None else record.model_dump_json()
 
 
@@ -64,7 +67,7 @@ class Crew:
 
     def __init__(self, job: Job, size: int) -> None:
         needs = {"num_gpus": 1} if job.device == "cuda" else {}
-        self._kind = ray.remote(num_cpus=job.threads or 1, max_restarts=0, **needs)(Worker)
+        self._kind = ray.remote(num_cpus=job.threads, max_restarts=0, **needs)(Worker)
         self._job = job.model_dump_json()
         self.size = size
         self.doing: dict[Any, tuple[Any, int | None]] = {}  # by what will be ready: a worker, and its shard
@@ -80,6 +83,14 @@ class Crew:
         """Let a free worker translate a shard."""
         worker = self.free.popleft()
         self.doing[worker.translate.remote(number)] = worker, number
+
+    def dismiss_free(self) -> None:
+        """End workers that have nothing to do. If one of the others is lost, a new one comes: these might be, too."""
+        while self.free:
+            ray.kill(self.free.popleft())
+
+    def is_translating(self) -> bool:
+        return any(number is not None for _, number in self.doing.values())
 
     def ended(self) -> Iterator[tuple[int | None, str | None, RayError | None]]:
         """What has ended by now: the shard, or None of loading; its record; or how the worker was lost.
@@ -114,37 +125,53 @@ def translate_by_ray(
     """The records of shards as workers finish them.
 
     Args:
-        job: with absolute paths
+        job: what to do; its paths must lead to the same files on all machines
         plan: of the output folder
         numbers: the shards
         tell: takes a line for the user
-        address: of a cluster that is there, or "auto"; unless given, or set as RAY_ADDRESS, one is started and ended here
+        address: of a cluster that is there, or "auto"; unless given, or set as RAY_ADDRESS, one is started here
         workers: how many; unless given, as many as the cluster has cores, or GPUs, for
     """
-    waiting, lost = deque(numbers), Counter[int | None]()
+    absolute = {name: getattr(job, name).absolute() for name in ("model", "texts", "output")}
+    job = job.model_copy(update={**absolute, "threads": job.threads or 1})
+    waiting, losses = deque(numbers), Losses(tell)
     with _swept(job), _cluster(address):
         crew, left, idle = Crew(job, workers or _room(job)), len(numbers), 0.0
         while left:
             crew.fill(left)
             while waiting and crew.free:
                 crew.give(waiting.popleft())
-            if not any(number is not None for _, number in crew.doing.values()):
-                idle += POLL_SECONDS
-                if idle == PATIENCE:
-                    tell("the cluster has no room for a worker yet; waiting for some")
+            crew.dismiss_free()
+            idle = 0.0 if crew.is_translating() else idle + POLL_SECONDS
+            if idle == PATIENCE:
+                tell("the cluster has no room for a worker yet; waiting for some")
             for number, record, loss in crew.ended():
-                idle = 0.0
-                if loss is not None:
-                    lost[number] += 1
-                    what = "while it loaded the model" if number is None else f"with shard {number}"
-                    if lost[number] >= TRIES + (crew.size if number is None else 0):
-                        raise RuntimeError(f"a worker was lost {what} for the {lost[number]}th time: {_line(loss)}")
-                    tell(f"a worker was lost {what}; another one takes its place")
+                losses.note(number, loss)
                 if number is not None and record is None:
                     waiting.append(number)
                 elif number is not None and record is not None:
                     left -= 1
                     yield number, Finished.model_validate_json(record)
+
+
+class Losses:
+    """How often workers were lost, for what ends each of them must end the command, too."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.tell = tell
+        self.counts = Counter[int | None]()  # by shard; None: while the model was loaded, since that last worked
+
+    def note(self, number: int | None, loss: RayError | None) -> None:
+        """Raises OSError if a worker was lost once more with the same shard, or none of many could load the model."""
+        if loss is None:
+            self.counts[number] = 0
+            return
+        self.counts[number] += 1
+        what = "while it loaded the model" if number is None else f"with shard {number}"
+        if self.counts[number] == (TRIES if number is not None else LOADS):
+            remedy = "look whether it had memory enough, and begin again"
+            raise OSError(f"a worker was lost {what}, {self.counts[number]} times now ({_line(loss)}); {remedy}")
+        self.tell(f"a worker was lost {what}; another one takes its place")
 
 
 @contextmanager
@@ -162,7 +189,11 @@ def _cluster(address: str | None) -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in heeded(*ENDING)}
     address = address or os.environ.get("RAY_ADDRESS", "local")  # else it takes any that it finds
     own = {"include_dashboard": False} if address == "local" else {}
-    ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **own)
+    try:
+        ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **own)
+    except ConnectionError as error:
+        remedy = "start one with `ray start --head`, or leave --ray-address out to have one here"
+        raise ConnectionError(f"ray_address: no Ray cluster at {address!r} ({_line(error)}); {remedy}") from error
     for number, handler in before.items():
         signal.signal(number, handler)
     try:

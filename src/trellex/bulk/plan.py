@@ -8,9 +8,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from trellex.bulk.division import MOST_SHARDS, Piece, pieces, rows_of, usual_shards
 from trellex.bulk.job import Job, Settings
@@ -40,12 +40,19 @@ class Plan(Sealed):
     sources: list[Source]
     marks: list[Mark] = Field([])  # of files that are not packed: for each shard, where in its first file to begin
 
+    @model_validator(mode="after")
+    def _has_a_mark_for_each_shard(self) -> Self:
+        if self.marks and len(self.marks) != self.shards:
+            raise ValueError(f"marks: expected {self.shards}, got {len(self.marks)}")
+        return self
+
     @property
     def rows(self) -> int:
         return sum(source.rows for source in self.sources)
 
     def rows_of(self, number: int) -> int:
-        return len(rows_of(number, self.shards, self.rows))
+        rows = rows_of(number, self.shards, self.rows)
+        return rows.stop - rows.start  # which `len` cannot tell of very many
 
     def pieces(self, number: int) -> Iterator[tuple[Piece, Mark]]:
         """Those of a shard, each with where in its file to begin."""

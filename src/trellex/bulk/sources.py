@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -34,8 +34,8 @@ class Source(Record):
 class Mark(NamedTuple):
     """A place in a file that is not packed where a line begins: so many lines are before it, and bytes."""
 
-    rows: int = 0
-    offset: int = 0
+    rows: Annotated[int, Field(ge=0)] = 0
+    offset: Annotated[int, Field(ge=0)] = 0
 
 
 def find_sources(place: Path) -> dict[str, Path]:

@@ -6,7 +6,8 @@ A model of random weights translates lines of as many words as real ones have. E
 folder of its own; ways take turns, round after round, and figures are medians, so that a passing load slows all of them
 alike. The speed is that of the shards behind the first of each worker, by the times of their records; "with the start"
 counts from the command to its end: imports, the model and, of Ray, a cluster. Random models do not end sentences, so
-that words, not lines, are what to compare with other models.
+that words, not lines, are what to compare with other models. Lines a CPU second, of the records, tell what a core does
+where nothing else runs, also on a machine where something does.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ RANDOM = 0  # seed of the text
 
 @dataclass
 class Way:
-    """A way to translate all shards, and what its rounds gave: lines a second, and with the start."""
+    """A way to translate all shards, and what its rounds gave: lines a second, of CPU time, and with the start."""
 
     name: str
     workers: int
     is_ray: bool
     speeds: list[float] = field(default_factory=list)
+    cpu_speeds: list[float] = field(default_factory=list)
     wholes: list[float] = field(default_factory=list)
 
     def run(self, model: Path, text: Path, folder: Path, shards: int, lines: int) -> None:
@@ -59,7 +61,9 @@ class Way:
             if process.returncode:
                 raise SystemExit(told.decode())
         self.wholes.append(lines / (time.perf_counter() - began))
-        ended = sorted(path.stat().st_mtime_ns for path in (folder / "_trellex").glob("0*.json"))
+        records = list((folder / "_trellex").glob("0*.json"))
+        ended = sorted(path.stat().st_mtime_ns for path in records)
+        self.cpu_speeds.append(lines / sum(json.loads(path.read_bytes())["cpu_seconds"] for path in records))
         behind = lines * (shards - self.workers) / shards
         self.speeds.append(behind / (ended[-1] - ended[self.workers - 1]) * 1e9)
 
@@ -90,8 +94,7 @@ def main() -> None:
             for way in ways if number else ways[:1]:
                 way.run(model, text, folder / f"{number}-{way.name}", options.shards, options.lines)
             if not number:
-                ways[0].speeds.clear()
-                ways[0].wholes.clear()
+                ways[0].speeds, ways[0].cpu_speeds, ways[0].wholes = [], [], []
         first = sorted((folder / f"1-{ways[0].name}").glob("shard-*"))
         words = sum(len(path.read_text(encoding="utf-8").split()) for path in first) / options.lines
     show(ways, words, options)
@@ -113,19 +116,24 @@ def prepared(folder: Path, options: argparse.Namespace) -> tuple[Path, Path]:
 
 
 def show(ways: list[Way], words: float, options: argparse.Namespace) -> None:
-    table = Table("", "lines/s", "words/s", "of the first", "lines/s with the start")
+    table = Table("", "lines/s", "words/s", "of the first", "with the start, lines/s", "lines/CPU s", "words/CPU s")
     for column in table.columns[1:]:
         column.justify = "right"
     for way in ways:
         speed = statistics.median(way.speeds)
         ratio = statistics.median(ours / first for ours, first in zip(way.speeds, ways[0].speeds, strict=True))
         whole = statistics.median(way.wholes)
-        table.add_row(way.name, f"{speed:,.1f}", f"{speed * words:,.0f}", f"{ratio:.2f}", f"{whole:,.1f}")
+        cpu = statistics.median(way.cpu_speeds)
+        walls = f"{speed:,.1f}", f"{speed * words:,.0f}", f"{ratio:.2f}", f"{whole:,.1f}"
+        table.add_row(way.name, *walls, f"{cpu:,.1f}", f"{cpu * words:,.0f}")
     about = f"{options.method}, int8, H = {options.hidden}, {options.words:,} words; {options.lines:,} lines"
     print(f"{about} in {options.shards} shards, {words:.1f} words out a line; {options.rounds} rounds")
-    Console(width=100).print(table)
+    Console(width=120).print(table)
     if options.json:
-        found = {way.name: {"lines/s": way.speeds, "with the start": way.wholes} for way in ways}
+        found = {
+            way.name: {"lines/s": way.speeds, "lines/CPU s": way.cpu_speeds, "with the start": way.wholes}
+            for way in ways
+        }
         options.json.write_text(json.dumps({"words a line": words, "ways": found}, indent=1), encoding="utf-8")
 
 

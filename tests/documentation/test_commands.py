@@ -25,7 +25,9 @@ SMALL = {"max_steps": 8, "validate_every": 2, "save_every": 4, "warmup_steps": 2
 SMALL |= {"device": "cpu", "threads": 1, "batch_sentences": 16, "batch_tokens": None}
 REPLACED = {"--device cuda": "--device cpu", "--nproc-per-node 4": "--nproc-per-node 2"}
 SMALLER = {"hybrid-2048": "hybrid-96", "hybrid-1024": "hybrid-64", "hybrid-512": "hybrid-48", "hybrid-128": "hybrid-32"}
-PHRASEBOOK = {"docs/manual/runtime.md", "docs/manual/probabilities.md", "docs/manual/experiments.md"}  # need its model
+PHRASEBOOK = {
+    f"docs/manual/{page}.md" for page in ("runtime", "probabilities", "experiments", "bulk")
+}  # need its model
 OWN_TEST = {"docs/adding-a-head.md"}  # run by tests/integration/test_adding_a_head.py
 
 

@@ -38,9 +38,14 @@ def undisturbed(text, process):
 
 
 def contents(folder):
-    """What is in a folder and what is in that, hidden files too, but for locks."""
-    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".lock")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in paths if path.name != "lock"}
+    """What is in a folder and what is in that, hidden files too, but for locks and times."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith("lock"))
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+    timed = ("seconds", "cpu_seconds", "checksum")
+    return {
+        name: {key: value for key, value in json.loads(data).items() if key not in timed} if "json" in name else data
+        for name, data in found.items()
+    }
 
 
 def hidden(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -31,6 +32,8 @@ class Finished(Sealed):
     problems: list[str] = Field([])  # the first of them, with their places
     size: int = Field(ge=0)  # bytes of the output
     sha256: str
+    seconds: float = Field(ge=0)  # that it took, for plans of more
+    cpu_seconds: float = Field(ge=0)  # of all threads
 
 
 def finished(job: Job, plan: Plan, number: int) -> Finished | None:
@@ -74,6 +77,7 @@ def _translated(job: Job, plan: Plan, number: int, translator: Translator, advan
     settings, output = plan.settings, plan.output(job.output, number)
     random = np.random.default_rng(None if settings.seed is None else [settings.seed, number])
     rows, untranslated, problems = 0, 0, list[str]()
+    began, cpu_began = time.perf_counter(), time.process_time()
     with _output_to(job, plan, output) as file:
         for chunk in _chunks(job, plan, number):
             texts = [line.text for line in chunk.lines]
@@ -95,8 +99,15 @@ def _translated(job: Job, plan: Plan, number: int, translator: Translator, advan
                 f"{job.texts}: shard {number} has {rows:,} rows instead of {plan.rows_of(number):,}; "
                 "it was changed, or is damaged: put back what there was"
             )
-    size, checksum = output.stat().st_size, sha256(output)
-    return Finished(rows=rows, untranslated=untranslated, problems=problems, size=size, sha256=checksum)
+    return Finished(
+        rows=rows,
+        untranslated=untranslated,
+        problems=problems,
+        size=output.stat().st_size,
+        sha256=sha256(output),
+        seconds=round(time.perf_counter() - began, 3),
+        cpu_seconds=round(time.process_time() - cpu_began, 3),
+    )
 
 
 def _answer(plan: Plan, line: Line, found: list[Translation] | str) -> tuple[str | None, str | None]:

@@ -142,6 +142,12 @@ def test_options_that_do_not_go_together(trellex, short, tmp_path, options, prob
     assert not (tmp_path / "out").exists()
 
 
+def test_a_folder_for_translations_without_shards(trellex, short, tmp_path):
+    for place in (tmp_path / "none", tmp_path):
+        result = trellex("translate", MODEL, short, place)
+        assert f"{place}: is no file of text; add --shard all to translate into a folder, or --output" in result.stderr
+
+
 def test_one_place_too_few(trellex, short):
     result = trellex("translate", MODEL, short, "--shard", "1/2")
     assert f"give text, a file or a folder, and a folder for translations: IN OUT; got {short}" in result.stderr

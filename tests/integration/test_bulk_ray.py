@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -58,3 +59,19 @@ def test_a_node_that_is_killed_loses_nothing(process, cluster, text, tmp_path):
     assert process("translate", MODEL, text, alone, "--shard", f"all/{SHARDS}").exit_code == 0
     assert contents(together) == contents(alone)  # nothing hidden is left over either
     assert sum(json.loads(path.read_text())["rows"] for path in records(together) if path.stem != "plan") == LINES
+
+
+def test_an_error_of_a_worker_is_told_as_ever(process, cluster, tmp_path):
+    (tmp_path / "bad.en").write_bytes(b"the station\ncaf\xe9\n")
+    command = ("translate", "--model", MODEL, "bad.en", "out", "--ray", "--ray-address", cluster.address, "--strict")
+    result = process(*command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert result.exit_code == 1
+    *_, last = result.stderr.splitlines()
+    assert last.startswith(f"error: {tmp_path / 'bad.en'} line 2: not valid UTF-8")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["_trellex"]
+
+
+def test_no_cluster(process, text, tmp_path):
+    result = process("translate", MODEL, text, tmp_path / "out", "--ray", "--ray-address", "127.0.0.1:1")
+    assert result.exit_code == 1
+    assert "error: ray_address: no Ray cluster at '127.0.0.1:1'" in result.stderr

@@ -188,7 +188,7 @@ def _cluster(address: str | None) -> Iterator[None]:
     """A connection to a cluster; signals stay with who has them."""
     before = {number: signal.getsignal(number) for number in heeded(*ENDING)}
     address = address or os.environ.get("RAY_ADDRESS", "local")  # else it takes any that it finds
-    own = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"} if address == "local" else {}
+    own = {"include_dashboard": False} if address == "local" else {}
     try:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **own)
     except ConnectionError as error:

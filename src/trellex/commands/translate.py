@@ -130,6 +130,8 @@ def translate(
             sys.stdout.reconfigure(encoding="utf-8")
         if alignments == IN_JSON and not with_scores:
             raise ValueError("alignments: translations are on stdout; name a file, or add --json")
+        if len(texts) == 2 and texts[0].exists() and (texts[1].is_dir() or not texts[1].exists()):
+            raise ValueError(f"{texts[1]}: is no file of text; add --shard all to translate into a folder, or --output")
         for path in texts:
             check_readable(path)
         for written in (output, alignments):

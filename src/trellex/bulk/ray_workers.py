@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,7 @@ from trellex.translator import Translator
 
 TRIES, LOADS = 4, 100  # of a shard whose worker is lost each time; of workers to load the model
 POLL_SECONDS, PATIENCE = 1.0, 30.0  # between looks; until a cluster without free room is told of
+REACHED_SECONDS = 10.0  # in which a cluster must answer
 
 
 class Worker:
@@ -190,8 +192,9 @@ def _cluster(address: str | None) -> Iterator[None]:
     address = address or os.environ.get("RAY_ADDRESS", "local")  # else it takes any that it finds
     own = {"include_dashboard": False} if address == "local" else {}
     try:
+        _check_reachable(address)
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **own)
-    except ConnectionError as error:
+    except OSError as error:
         remedy = "start one with `ray start --head`, or leave --ray-address out to have one here"
         raise ConnectionError(f"ray_address: no Ray cluster at {address!r} ({_line(error)}); {remedy}") from error
     for number, handler in before.items():
@@ -201,6 +204,13 @@ def _cluster(address: str | None) -> Iterator[None]:
     finally:
         with suppress(Exception):
             ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Raises OSError if nobody listens at HOST:PORT, for which Ray would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), REACHED_SECONDS).close()
 
 
 def _room(job: Job) -> int:

@@ -6,14 +6,14 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .PHONY: help demo word test chromium screenshots test-slow test-docs test-api test-wheel test-oldest lint types unit picture
-.PHONY: soak fuzz bench-trellis bench-heads bench-cpu bench-pruning bench-startup bench-serve bench-training clean
+.PHONY: soak fuzz bench-trellis bench-heads bench-cpu bench-bulk bench-pruning bench-startup bench-serve bench-training clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,ja,serve,dev,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,ja,serve,parquet,ray,dev,bench]'
 	touch $@
 
 demo: $(READY)  ## train two systems on the embedded phrasebook, translate and compare
@@ -101,6 +101,9 @@ bench-cpu: $(READY)  ## speed and memory of exported models on one CPU thread; d
 SWEEP  ?= docs/measurements/cpu.json
 picture: $(READY)  ## draw the README's picture; SWEEP=build/cpu.json draws what `make bench-cpu` found here
 	$(BIN)/python benchmarks/cpu/picture.py $(SWEEP) docs/measurements/cpu.svg
+
+bench-bulk: $(READY)  ## lines a second of `trellex translate --shard`, by processes and by Ray
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bulk.py
 
 bench-pruning: $(READY)  ## what a hybrid gains by looking at few of its frequent words, on CPUs with AVX-512 VNNI
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu/pruning.py

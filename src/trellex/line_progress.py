@@ -28,18 +28,20 @@ class LineProgress:
         console: to show it on
         files: that are read; none is stdin, whose end nobody knows
         is_shown: whether to show it at all
+        total_lines: how many there are, where that is known; files need none then
 
     Attributes:
         amount: what `read_chunks` is to count in, or None
     """
 
-    def __init__(self, console: Console, files: Sequence[Path], is_shown: bool) -> None:
+    def __init__(self, console: Console, files: Sequence[Path], is_shown: bool, total_lines: int | None = None) -> None:
         is_measured = bool(files) and all(path.is_file() for path in files)
+        self.is_by_lines = total_lines is not None
         self.amount = Amount() if is_measured and is_shown else None
-        self.total = sum(path.stat().st_size for path in files) if is_measured else None
+        self.total = sum(path.stat().st_size for path in files) if is_measured else total_lines
         lines = TextColumn("{task.fields[lines]:,} lines, {task.fields[speed]:,.0f} lines/s,")
         columns: tuple[ProgressColumn, ...] = lines, TimeElapsedColumn()
-        if is_measured:
+        if self.total is not None:
             columns = BarColumn(), TaskProgressColumn(), lines, TimeRemainingColumn(), TextColumn("left")
         self.progress = Progress(*columns, console=console, disable=not is_shown, speed_estimate_period=3600)
         self.task = self.progress.add_task("", total=self.total, lines=0, speed=0)
@@ -54,13 +56,22 @@ class LineProgress:
 
     def add(self, lines: Sequence[Line]) -> None:
         """Show that these are done, too."""
-        self.lines += len(lines)
         self.text += sum(len(line.text.encode()) + 1 for line in lines)
+        self.add_count(len(lines))
+
+    def add_count(self, lines: int) -> None:
+        """Show that so many more are done, which need not be counted in bytes."""
+        self.lines += lines
         speed = self.lines / (time.perf_counter() - self.began)
         self.progress.update(self.task, completed=self._completed(), lines=self.lines, speed=speed)
 
     def _completed(self) -> float | None:
-        """Bytes of files: of those read, as large a part as of their text is done, for reading is some lines ahead."""
+        """Lines, or bytes of files: of those read, as large a part as of their text is done.
+
+        Reading is some lines ahead.
+        """
+        if self.is_by_lines:
+            return self.lines
         if self.amount is None:
             return None
         return self.amount.stored * min(1, self.text / max(1, self.amount.text))

@@ -50,6 +50,12 @@ class Lock:
             return None if isinstance(error, BlockingIOError) else cls(None)
         return cls(descriptor)
 
+    @classmethod
+    def take_file(cls, path: Path, wait: bool = False) -> Lock | None:
+        """The same of an empty file, which is made unless it is there, and stays."""
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o666))
+        return cls.take(path, wait)
+
     @property
     def is_certain(self) -> bool:
         """Whether others would know of it."""
@@ -80,8 +86,7 @@ def exclusive(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[
         wait: called before waiting for another process; unless given, BlockingIOError is raised at once
     """
     path = folder / FILE
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o666))
-    lock = Lock.take(path)
+    lock = Lock.take_file(path)
     while lock is None:
         if wait is None:
             raise _in_use(folder)

@@ -35,6 +35,8 @@ EXTRAS = {  # those that bring the modules which the base install has not
     **dict.fromkeys(("fugashi", "ipadic"), "ja"),
     **dict.fromkeys(("fastapi", "uvicorn", "starlette", "h11", "prometheus_client", "python_multipart"), "serve"),
     "matplotlib": "report",
+    "pyarrow": "parquet",
+    "ray": "ray",
     "tensorboard": "tensorboard",
 }
 

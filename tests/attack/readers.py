@@ -212,6 +212,46 @@ def _head_texts() -> list[bytes]:
     ]
 
 
+def _bulk_plan(path: Path) -> None:
+    from trellex.bulk.plan import Plan
+
+    plan = Plan.load_json(path, "a plan", "make it again")
+    for number in {1, (plan.shards + 1) // 2, plan.shards}:
+        assert sum(piece.end - piece.first for piece, _ in plan.pieces(number)) == plan.rows_of(number)
+        assert plan.output(path.parent, number).parent == path.parent
+
+
+def _bulk_plans() -> list[bytes]:
+    source = {"name": "a", "size": 9, "modified": 1, "sha256": "", "rows": 5}
+    settings = {"beam": 1, "seed": None, "column": None}
+    plan = {"kind": "lines", "shards": 2, "model": "", "settings": settings, "marks": [[0, 0], [2, 4]]}
+    return [json.dumps(plan | {"sources": [source, source | {"rows": 0}]}).encode()]
+
+
+def _parquet(path: Path) -> None:
+    from trellex.bulk.division import Piece
+    from trellex.bulk.job import Settings
+    from trellex.bulk.parquet import check_schemas, read_chunks, rows_in
+
+    settings = Settings(column="text", translation_column="translation")
+    check_schemas([path], settings)
+    for chunk in read_chunks(path, Piece(0, 0, rows_in(path)), settings):
+        assert len(chunk.lines) == len(chunk.batch)
+
+
+def _parquets() -> list[bytes]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    files = []
+    for compression in ("none", "zstd"):
+        file = io.BytesIO()
+        table = pa.table({"text": ["a", None, "b c"] * 4, "id": range(12), "tags": [["x", "y"]] * 12})
+        pq.write_table(table, file, row_group_size=5, compression=compression)
+        files.append(file.getvalue())
+    return files
+
+
 FILES = [
     FileTarget("recipe", "recipe.yaml", _recipe, _recipes, _yaml_traps, is_guided=True),
     FileTarget("changes", "changes.txt", _changes, _set_options, is_guided=True),
@@ -229,4 +269,6 @@ FILES = [
     FileTarget("result", "result.json", _result, _results, is_guided=True),
     FileTarget("metrics", f"{workspace.RUN}/metrics.jsonl", _metrics),
     FileTarget("best", f"{workspace.RUN}/best.json", _best),
+    FileTarget("bulk-plan", "plan.json", _bulk_plan, _bulk_plans, is_guided=True),
+    FileTarget("parquet", "text.parquet", _parquet, _parquets),
 ]

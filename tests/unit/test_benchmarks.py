@@ -142,6 +142,18 @@ def test_translation_on_a_cpu(tmp_path):
     assert numbers["budget"]["loop"] > 0
 
 
+def test_bulk_translation_is_timed(tmp_path):
+    sizes = ("--hidden", 16, "--words", 256, "--lines", 24, "--length", 3, "--shards", 3, "--rounds", 1)
+    options = (*sizes, "--workers", 1, "--no-ray", "--json", tmp_path / "figures.json")
+    command = [sys.executable, SCRIPT.with_name("bulk.py"), "--method", "binary-ec", *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["words a line"] > 0
+    ((whole,), (speed,)) = (figures["ways"]["1 process"][key] for key in ("with the start", "lines/s"))
+    assert speed > whole > 0
+
+
 def test_startup_compares_ways_to_start():
     script, model = SCRIPT.with_name("startup.py"), Path(__file__).parents[1] / "models" / "export"
     other = ("--other", SCRIPT.parents[1] / "src")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from trellex.commands.bulk import bulk_job, check_for_lines, check_for_ray, check_for_shards, translate_bulk
 from trellex.terminal import Verify, complain, errors_explained, examples, stderr, tell
-
-if TYPE_CHECKING:
-    from trellex.translator import Translation
 
 IN_JSON = Path("-")  # alignments in the JSON lines alone
 
@@ -22,10 +20,17 @@ IN_JSON = Path("-")  # alignments in the JSON lines alone
     "echo 'where is the nearest museum ?' | trellex translate phrasebook/run --beam 5",
     "trellex translate phrasebook/run test.en --beam 5 --nbest 3",
     "echo 'where is the nearest museum ?' | trellex translate phrasebook/run --attention-picture museum.svg",
+    "trellex translate --model phrasebook.int8 large.en.gz large.ja --shard 3/16",
 )
 def translate(
-    model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
-    files: Annotated[list[Path] | None, typer.Argument(help="Text to translate; stdin unless given.")] = None,
+    model: Annotated[Path | None, typer.Argument(help="An exported model, a run or a checkpoint.")] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Text to translate; stdin unless given. With --shard or --ray: text, and a folder."),
+    ] = None,
+    model_option: Annotated[
+        Path | None, typer.Option("--model", metavar="MODEL", help="The model; then all arguments are text.")
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="Write here instead of stdout.")] = None,
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses a sentence; 1 is greedy search.")] = 1,
     nbest: Annotated[
@@ -67,10 +72,27 @@ def translate(
     ] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that cannot be translated.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines, with the score of every token.")] = False,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K/N",
+            help="Translate part K of N, from 1, of a file or a folder into a folder; all/N is one after the other.",
+        ),
+    ] = None,
+    column: Annotated[str | None, typer.Option(help="Of Parquet, the one to translate; text unless given.")] = None,
+    translation_column: Annotated[
+        str | None, typer.Option(help="Of Parquet, the one to add; translation unless given.")
+    ] = None,
+    ray: Annotated[bool, typer.Option("--ray", help="Let the workers of a Ray cluster translate all shards.")] = False,
+    ray_address: Annotated[
+        str | None, typer.Option(help="Of a cluster that is there, or auto; one is started here unless given.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Of Ray; as many as it has cores unless given.")] = None,
 ) -> None:
     """Translate text line by line. Order and number of lines are kept, empty lines stay empty.
 
-    A line that is no text or too long is reported and left empty, and the exit status is 1 in the end.
+    A line that is no text or too long is reported and left empty, and the exit status is 1 in the end. Large files are
+    translated in shards: MODEL IN OUT --shard 3/16. A finished one is skipped, and a killed one begins again.
     """
     with errors_explained():
         import numpy as np
@@ -78,6 +100,7 @@ def translate(
         from trellex.files import atomic_writer, check_new_file, check_readable, full_disk_named
         from trellex.heat_map import HeatMaps
         from trellex.line_progress import LineProgress
+        from trellex.output_line import output_line
         from trellex.search import SearchSettings
         from trellex.text.lines import read_chunks
         from trellex.translator import load
@@ -87,32 +110,45 @@ def translate(
         settings = SearchSettings(beam, nbest, 1.0 if length_penalty is None else length_penalty, sample, temperature)
         if seed is not None and not sample:
             raise ValueError("seed: only sampling is random; add --sample, or leave --seed out")
-        if not files and sys.stdin is None:
+        chosen, texts = _model_and_texts(model, files, model_option)
+        with_scores = as_json or nbest > 1
+        is_bulk = shard is not None or ray
+        check_for_ray(ray, ray_address=ray_address, workers=workers)
+        check_for_shards(is_bulk, column=column, translation_column=translation_column)
+        check_for_lines(is_bulk, output=output, alignments=alignments, attention_picture=attention_picture)
+        if is_bulk:
+            how = {"seed": seed, "batch_tokens": batch_tokens, "decoding": decoding, "tokens": tokens}
+            how |= {"replace_unknown": replace_unknown, "scores": with_scores, **asdict(settings)}
+            run = {"strict": strict, "threads": threads, "device": device, "verify": verify}
+            job = bulk_job(chosen, texts, column, translation_column, how, **run)
+            return translate_bulk(job, shard or "all", ray, ray_address, workers)
+        if not texts and sys.stdin is None:
             raise ValueError("stdin is closed; name a file to translate")
         if output is None and not sys.stdout.writable():
             raise ValueError("stdout is closed; name a file to write to with --output")
         if output is None and hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8")
-        with_scores = as_json or nbest > 1
         if alignments == IN_JSON and not with_scores:
             raise ValueError("alignments: translations are on stdout; name a file, or add --json")
-        for path in files or ():
+        if len(texts) == 2 and texts[0].exists() and (texts[1].is_dir() or not texts[1].exists()):
+            raise ValueError(f"{texts[1]}: is no file of text; add --shard all to translate into a folder, or --output")
+        for path in texts:
             check_readable(path)
         for written in (output, alignments):
             if written is not None and written != IN_JSON:
                 check_new_file(written)
         pictures = None if attention_picture is None else HeatMaps(attention_picture)
-        translator = load(model, threads=threads, device=device, decoding=decoding, verify=verify)
+        translator = load(chosen, threads=threads, device=device, decoding=decoding, verify=verify)
         random, problems, done = np.random.default_rng(seed), 0, 0
         attends = alignments is not None or pictures is not None
         wants = random, with_scores, attends, replace_unknown
         shows_progress = stderr.is_terminal and (output is not None or not sys.stdout.isatty())
         with (
-            LineProgress(stderr, files or (), shows_progress) as progress,
+            LineProgress(stderr, texts, shows_progress) as progress,
             atomic_writer(output) if output else nullcontext(sys.stdout) as file,
             atomic_writer(alignments) if alignments not in (None, IN_JSON) else nullcontext() as aligned,
         ):
-            for chunk in read_chunks(files or (), eager=not sample, amount=progress.amount):
+            for chunk in read_chunks(texts, eager=not sample, amount=progress.amount):
                 found = translator.search([line.text for line in chunk], settings, batch_tokens, *wants)
                 for line, best in zip(chunk, found, strict=True):
                     done += 1
@@ -124,7 +160,7 @@ def translate(
                         complain(f"{line.place}: {problem}")
                     translations = [] if isinstance(best, str) else best
                     with full_disk_named(output or "stdout"):
-                        file.write(_line(translations, tokens, with_scores, problem) + "\n")
+                        file.write(output_line(translations, tokens, with_scores, problem) + "\n")
                     attention = translations[0].attention if translations else None
                     if aligned is not None:
                         aligned.write((attention.pharaoh() if attention else "") + "\n")
@@ -140,15 +176,21 @@ def translate(
             raise typer.Exit(1)
 
 
-def _line(translations: list[Translation], tokens: bool, with_scores: bool, problem: str | None) -> str:
-    """A line of output: the best translation, or as JSON all of them and the problem, if there is one."""
-    texts = [" ".join(each.tokens) if tokens else each.text for each in translations]
-    best = texts[0] if texts else ""
-    if not with_scores:
-        return best
-    details = [
-        {"translation": text, "score": round(each.score, 6)} | each.scores()
-        for each, text in zip(translations, texts, strict=True)
-    ]
-    error = {"error": problem} if problem else {}
-    return json.dumps({"translation": best, "nbest": details} | error, ensure_ascii=False)
+def _model_and_texts(first: Path | None, others: list[Path] | None, named: Path | None) -> tuple[Path, list[Path]]:
+    """Which argument is the model: the first, unless `--model` names it."""
+    from trellex.kinds import CHECKPOINT, EXPORT, RUN, kinds_of
+
+    texts = list(others or ())
+    if named is None and first is None:
+        raise ValueError("model: give an exported model, a run or a checkpoint, and then text; or --model MODEL")
+    if named is None and first is not None:
+        if first.is_file():
+            raise ValueError(f"{first}: is a file, no model; give the model before it, or as --model MODEL")
+        return first, texts
+    assert named is not None
+    texts = texts if first is None else [first, *texts]
+    for path in texts:
+        kind = next((kind for kind in kinds_of(path) if kind in (EXPORT, RUN, CHECKPOINT)), None)
+        if kind is not None:
+            raise ValueError(f"{path}: is {kind}, but with --model {named} all arguments are text; leave one out")
+    return named, texts

@@ -6,8 +6,9 @@ import os
 import re
 import select
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,11 +85,20 @@ def read_chunks(paths: Sequence[Path], eager: bool = True, amount: Amount | None
     """
     if not paths:
         splitter = Splitter(_read_stdin)
-        lines = _checked(splitter.lines(), "line")
+        lines = checked(splitter.lines(), "line")
         yield from _chunks(lines, lambda: not eager or splitter.has_line() or _is_readable(STDIN))
         return
     raw_lines = ((path, _raw_lines(path, amount=amount)) for path in paths)
-    yield from _chunks((line for path, raw in raw_lines for line in _checked(raw, f"{path} line")), lambda: True)
+    yield from _chunks((line for path, raw in raw_lines for line in checked(raw, f"{path} line")), lambda: True)
+
+
+def read_from(path: Path, first: int, skipped: int = 0, start: int = 0) -> Iterator[Line]:
+    """The lines of a file from one on, number 0 being the first, with their places; `.gz` and `.xz` are unpacked.
+
+    skipped, start: so many lines end before that byte of a file that is not packed, from which on it is read
+    """
+    lines = _raw_lines(path, start=start)
+    return checked(islice(lines, first - skipped, None), f"{path} line", first)
 
 
 class Splitter:
@@ -161,9 +171,9 @@ def _is_readable(descriptor: int) -> bool:
         return True
 
 
-def _raw_lines(path: Path, max_bytes: int = MAX_BYTES, amount: Amount | None = None) -> Iterator[bytes]:
-    """The lines of a file, unpacked if its name ends in `.gz` or `.xz`."""
-    with open_unpacked(path) as (read, tell):
+def _raw_lines(path: Path, max_bytes: int = MAX_BYTES, amount: Amount | None = None, start: int = 0) -> Iterator[bytes]:
+    """The lines of a file, unpacked if its name ends in `.gz` or `.xz`; or of its bytes from `start` on."""
+    with open_unpacked(path, start) as (read, tell):
         yield from Splitter(read if amount is None else _counted(read, tell, amount), max_bytes).lines()
 
 
@@ -179,9 +189,12 @@ def _counted(read: Read, tell: Callable[[], int], amount: Amount) -> Read:
     return read_and_count
 
 
-def _checked(lines: Iterator[bytes], place: str) -> Iterator[Line]:
-    """Lines with their numbers; what cannot be read or has control characters is a problem."""
-    for number, line in enumerate(lines, start=1):
+def checked(lines: Iterable[bytes], place: str, first: int = 0) -> Iterator[Line]:
+    """Lines with their numbers; what cannot be read or has control characters is a problem.
+
+    first: how many lines were before these
+    """
+    for number, line in enumerate(lines, start=first + 1):
         where = f"{place} {number}"
         try:
             text = _decoded(line, number, MAX_BYTES)

@@ -11,21 +11,24 @@ from pathlib import Path
 from typing import BinaryIO
 
 READ_BYTES = 1 << 16
+PACKED = (".gz", ".xz")  # how the names of packed files end
 MAX_DICTIONARY = 1 << 28  # bytes of memory that an .xz file may ask for; `xz -9` asks for a quarter of that
 
 Read = Callable[[int], bytes]  # gives at most so many bytes, and none at the end
 
 
 @contextmanager
-def open_unpacked(path: Path) -> Iterator[tuple[Read, Callable[[], int]]]:
+def open_unpacked(path: Path, start: int = 0) -> Iterator[tuple[Read, Callable[[], int]]]:
     """What reads a file, unpacked if its name ends in `.gz` or `.xz`, and what tells how many of its bytes were read.
 
     Several packed files one after another are one text. Raises ValueError that names the file where it is damaged, cut
     short, or followed by something else.
+
+    start: bytes to leave out of a file that is not packed
     """
     try:
         with path.open("rb") as stored:
-            if path.suffix in (".gz", ".xz") and not stored.peek(1):
+            if path.suffix in PACKED and not stored.peek(1):
                 raise EOFError("it is empty")
             if path.suffix == ".gz":
                 with gzip.open(stored) as file:
@@ -34,6 +37,7 @@ def open_unpacked(path: Path) -> Iterator[tuple[Read, Callable[[], int]]]:
                 pieces = _unpacked_xz(stored)
                 yield lambda size: next(pieces, b""), stored.tell
             else:
+                stored.seek(start)
                 yield stored.read, stored.tell
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise ValueError(

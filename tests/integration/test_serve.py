@@ -201,6 +201,9 @@ def test_nothing_of_texts_is_printed(serving):
     with serving() as server:
         httpx.post(f"{server.url}/translate", params={"q": "secret"}, data=FINE | {"q": "secret"})
         httpx.get(f"{server.url}/translate?q=secret")
+        headers = {"content-type": "multipart/form-data; boundary=x"}
+        wrong = httpx.post(f"{server.url}/translate", content=b"--x\r\nsecret[: a\r\n\r\n--x--secret", headers=headers)
+        assert wrong.status_code == 400
         server.process.send_signal(signal.SIGTERM)
         stdout, stderr = server.process.communicate(timeout=30)
         assert (stdout, stderr) == (b"", b"")

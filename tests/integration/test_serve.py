@@ -68,6 +68,16 @@ class TestStart:
         with serving("--workers", 2, "--beam", 2, model="checkpoint") as server:
             assert is_well(server)
 
+    def test_tells_programs(self, process):
+        running = process.start("serve", MODELS / "export", "--port", 0, "--json", "--no-verify")
+        try:
+            told = json.loads(running.stdout.readline())
+            assert told["pairs"] == [["en", "ja"]]
+            assert httpx.get(f"{told['url']}/health").status_code == 200
+        finally:
+            running.terminate()
+            assert running.communicate(timeout=30) == (b"", b"")
+
     def test_a_port_in_use(self, process, server):
         result = process("serve", MODELS / "export", "--port", server.port)
         assert (result.exit_code, result.stdout) == (1, "")

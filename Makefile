@@ -113,5 +113,5 @@ bench-training: $(READY)  ## speed of training steps; DATA is a prepared corpus
 	$(BIN)/python benchmarks/training.py $(DATA) --batch-tokens 8192 --batch-tokens 16384
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

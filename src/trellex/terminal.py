@@ -33,7 +33,7 @@ Verify = Annotated[bool, typer.Option(help="Compare the model's files with their
 EXTRAS = {  # those that bring the modules which the base install has not
     **dict.fromkeys(("torch", "safetensors", "onnx"), "train"),
     **dict.fromkeys(("fugashi", "ipadic"), "ja"),
-    **dict.fromkeys(("fastapi", "uvicorn", "starlette", "h11", "prometheus_client", "python_multipart"), "serve"),
+    **dict.fromkeys(("fastapi", "uvicorn", "prometheus_client", "python_multipart"), "serve"),
     "matplotlib": "report",
     "tensorboard": "tensorboard",
 }

@@ -68,6 +68,16 @@ class TestStart:
         with serving("--workers", 2, "--beam", 2, model="checkpoint") as server:
             assert is_well(server)
 
+    def test_tells_programs(self, process):
+        running = process.start("serve", MODELS / "export", "--port", 0, "--json", "--no-verify")
+        try:
+            told = json.loads(running.stdout.readline())
+            assert told["pairs"] == [["en", "ja"]]
+            assert httpx.get(f"{told['url']}/health").status_code == 200
+        finally:
+            running.terminate()
+            assert running.communicate(timeout=30) == (b"", b"")
+
     def test_a_port_in_use(self, process, server):
         result = process("serve", MODELS / "export", "--port", server.port)
         assert (result.exit_code, result.stdout) == (1, "")
@@ -201,6 +211,9 @@ def test_nothing_of_texts_is_printed(serving):
     with serving() as server:
         httpx.post(f"{server.url}/translate", params={"q": "secret"}, data=FINE | {"q": "secret"})
         httpx.get(f"{server.url}/translate?q=secret")
+        headers = {"content-type": "multipart/form-data; boundary=x"}
+        wrong = httpx.post(f"{server.url}/translate", content=b"--x\r\nsecret[: a\r\n\r\n--x--secret", headers=headers)
+        assert wrong.status_code == 400
         server.process.send_signal(signal.SIGTERM)
         stdout, stderr = server.process.communicate(timeout=30)
         assert (stdout, stderr) == (b"", b"")

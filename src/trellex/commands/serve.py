@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from trellex.serve.settings import ServeSettings
-from trellex.terminal import Verify, errors_explained, examples, tell, with_options_of
+from trellex.terminal import errors_explained, examples, tell, with_options_of
 
 
 @examples(
@@ -41,7 +42,12 @@ def serve(
             metavar="ADDRESS", help="Believe this reverse proxy's X-Forwarded-For in who asks. May be repeated."
         ),
     ] = None,
-    verify: Verify = True,
+    no_verify: Annotated[
+        bool, typer.Option("--no-verify", help="Do not compare the models' files with their checksums.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Tell where it listens, and what it translates, as a line of JSON on stdout.")
+    ] = False,
     **options: Any,
 ) -> None:
     """Translate over HTTP, with the API of LibreTranslate: POST /translate, POST /detect, GET /languages.
@@ -61,12 +67,19 @@ def serve(
         keys = None if api_keys is None else ApiKeys.load(api_keys)
         with listen(host, port) as listening:
             loaded = [
-                [load(model, threads=threads, device=device, verify=verify) for model in models] for _ in range(workers)
+                [load(model, threads=threads, device=device, verify=not no_verify) for model in models]
+                for _ in range(workers)
             ]
             app = create_app(loaded, settings, keys, allow_origin or ())
             app.state.service.try_out()
-            pairs = ", ".join(f"{pair.source} to {pair.target}" for pair in app.state.service.languages.pairs)
-            server = Server(
-                app, proxy or [], lambda: tell(f"{address_of(listening)} translates {pairs}; Ctrl-C ends it")
-            )
+            pairs = app.state.service.languages.pairs
+
+            def started() -> None:
+                url, served = address_of(listening), ", ".join(f"{pair.source} to {pair.target}" for pair in pairs)
+                if as_json:
+                    print(json.dumps({"url": url, "pairs": pairs}), flush=True)
+                else:
+                    tell(f"{url} translates {served}; Ctrl-C ends it")
+
+            server = Server(app, proxy or [], started)
             server.run([listening])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ HEAD_SECONDS = 10.0  # for the head of a request, which comes in one piece
 IDLE_SECONDS = 5  # between two requests of a connection
 GRACE_SECONDS = 10  # to answer what is under way when the server is to end
 MAX_CONNECTIONS = 900  # below the 1,024 files that a process may mostly have open
+
+TALKATIVE = ("python_multipart", "multipart")  # loggers that tell of the bytes of wrong requests
 
 
 class Connection(H11Protocol):
@@ -88,6 +91,8 @@ class Server(uvicorn.Server):
             )
         )
         self._tell_started = started
+        for name in TALKATIVE:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable
 from functools import partial
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
-from trellex.explanation import Explanation, explain, model_facts
+from trellex.explanation import explain, model_facts
 from trellex.serve.api import ERRORS, TheService, admitted
-from trellex.serve.batcher import Pair
 from trellex.serve.layout import Layout
-from trellex.serve.requests import ExplainRequest
-from trellex.serve.service import Service
+from trellex.serve.requests import JSON, ExplainRequest
 from trellex.text.languages import language_name
 from trellex.translator import Translator
 
-MOST_SENTENCES = 20  # that a request may have explained
+MOST_CHARACTERS, MOST_SENTENCES = 1000, 20  # of a request, for an answer has kilobytes for every word
 
 Result = TypeVar("Result")
 
@@ -27,37 +27,32 @@ router = APIRouter()
 
 
 @router.post("/explain", responses=ERRORS, openapi_extra=ExplainRequest.openapi())
-async def explained(request: Request, service: TheService) -> dict[str, Any]:
+async def explained(request: Request, service: TheService) -> Response:
     """Translate a text and tell of every word what bits it was read from, its rivals, and which words it looked at."""
     asked = await admitted(request, service, ExplainRequest)
-    if len(asked.q) > service.settings.max_characters:
-        raise HTTPException(400, f"q: {len(asked.q):,} characters, more than {service.settings.max_characters:,}")
+    most = min(MOST_CHARACTERS, service.settings.max_characters)
+    if len(asked.q) > most:
+        raise HTTPException(400, f"q: {len(asked.q):,} characters, more than {most:,} to explain; send less")
     pair = service.languages.pair(asked.source, asked.target)
     layout = Layout(asked.q, *pair)
     most = min(MOST_SENTENCES, service.settings.max_sentences)
     if len(layout.sentences) > most:
         raise HTTPException(400, f"q: {len(layout.sentences):,} sentences, more than {most:,} to explain; send less")
-    found = await service.bounded(request, _explanations(service, asked, pair, layout.sentences))
-    return {
-        "translatedText": layout.filled([each.text for each in found]),
-        "sentences": [each.facts() for each in found],
-    }
-
-
-async def _explanations(service: Service, asked: ExplainRequest, pair: Pair, sentences: list[str]) -> list[Explanation]:
     service.metrics.characters(len(asked.q))
-    calls = [
+    calls = (
         service.batcher.call(pair, partial(_explain, sentence, asked, (asked.seed or 0) + place))
-        for place, sentence in enumerate(sentences)
-    ]
-    try:
-        return await _all(*calls)
-    except ValueError as error:
-        raise HTTPException(400, f"q: {error}") from None
+        for place, sentence in enumerate(layout.sentences)
+    )
+    found = await service.bounded(request, _all(*calls))
+    text = json.dumps(layout.filled([each for each, _ in found]))
+    sentences = ",".join(facts for _, facts in found)
+    return Response(f'{{"translatedText":{text},"sentences":[{sentences}]}}', media_type=JSON)
 
 
-def _explain(sentence: str, asked: ExplainRequest, seed: int, translator: Translator) -> Explanation:
-    return explain(translator, sentence, asked.settings(), asked.k or 1, seed)
+def _explain(sentence: str, asked: ExplainRequest, seed: int, translator: Translator) -> tuple[str, str]:
+    """The translation, and its explanation as JSON, which is written here because this thread may take its time."""
+    found = explain(translator, sentence, asked.settings(), asked.k or 1, seed)
+    return found.text, json.dumps(found.facts())
 
 
 @router.get("/models")

@@ -8,7 +8,7 @@ import pytest
 import trellex
 from trellex.explanation import explain, model_facts
 from trellex.search import SearchSettings
-from trellex.serve.explain import MOST_SENTENCES
+from trellex.serve.explain import MOST_CHARACTERS, MOST_SENTENCES
 from trellex.serve.limits import ApiKeys
 from trellex.serve.web_page import FOLDER
 
@@ -81,8 +81,7 @@ class TestExplain:
             ({"q": ""}, "q: "),
             ({"q": ["a"]}, "q: "),
             ({"q": "a\n" * (MOST_SENTENCES + 1)}, "21 sentences, more than 20 to explain; send less"),
-            ({"q": "a " * 1001}, "q: line: has 1,001 tokens, more than 1,000"),
-            ({"q": "a" * 50_001}, "q: 50,001 characters, more than 50,000"),
+            ({"q": "a" * 1001}, "q: 1,001 characters, more than 1,000 to explain; send less"),
             ({"source": "xx"}, "source, target: 'xx' to 'ja' is not translated here; served: en to ja"),
             ({"search": "best"}, "search: "),
             ({"beam": 0}, "beam: "),
@@ -98,6 +97,11 @@ class TestExplain:
         answer = explained(**fields)
         assert answer.status_code == 400
         assert problem in answer.json()["error"]
+
+    def test_the_largest_answer_is_of_megabytes(self, explained):
+        answer = explained(q="a " * (MOST_CHARACTERS // 2), k=20)
+        assert answer.status_code == 200
+        assert len(answer.content) < 20_000_000
 
     def test_keys_and_rates_hold_for_it(self, explained, app, spelling):
         keyed = app(spelling, keys=ApiKeys(["key"]))
@@ -142,6 +146,10 @@ class TestPage:
             assert answer.status_code == 200
             assert answer.headers["content-type"].startswith(kinds[path.rpartition(".")[2]])
             assert answer.headers["cache-control"] == "no-cache"
+
+    def test_knows_how_much_is_explained(self):
+        script = (FOLDER / "main.js").read_text(encoding="utf-8")
+        assert f"const MOST_CHARACTERS = {MOST_CHARACTERS};" in script
 
     def test_needs_nothing_from_elsewhere_and_nothing_inline(self):
         for file in FOLDER.iterdir():

@@ -4,7 +4,12 @@ import { make } from "./elements.js";
 import { percent } from "./numbers.js";
 import { nameOf } from "./words.js";
 
+const MOST_CELLS = 10_000;
+
 export function heatMap(sentence, model, number) {
+  if (sentence.words.length * sentence.source.length > MOST_CELLS) {
+    return { element: make("p", { class: "hint" }, "This sentence is too long to draw."), activate: () => {} };
+  }
   const rows = sentence.words.map((word) =>
     make(
       "tr",

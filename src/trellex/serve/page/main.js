@@ -11,6 +11,7 @@ import { wordList } from "./words.js";
 
 const PAUSE = 350; // milliseconds without a key
 const BEST = 6;
+const MOST_CHARACTERS = 1000; // that the server explains
 
 const questions = new Questions();
 let models = [];
@@ -169,7 +170,7 @@ async function begin() {
   try {
     const [served, settings] = await Promise.all([get("models"), get("frontend/settings")]);
     models = served;
-    text.maxLength = settings.charLimit;
+    text.maxLength = Math.min(settings.charLimit, MOST_CHARACTERS);
     show(byId("key-field"), settings.keyRequired);
   } catch {
     tell("The server does not answer. Is it still running?");

@@ -233,7 +233,7 @@ def _parquet(path: Path) -> None:
     from trellex.bulk.job import Settings
     from trellex.bulk.parquet import check_schemas, read_chunks, rows_in
 
-    settings = Settings(column="text", translation_column="translation")
+    settings = Settings(column="text", new_column="translation")
     check_schemas([path], settings)
     for chunk in read_chunks(path, Piece(0, 0, rows_in(path)), settings):
         assert len(chunk.lines) == len(chunk.batch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -23,14 +24,15 @@ def rows_of(number: int, shards: int, rows: int) -> range:
     return range(rows * (number - 1) // shards, rows * number // shards)
 
 
-def pieces(counts: Sequence[int], rows: range) -> Iterator[Piece]:
-    """Where rows lie in files of so many rows each, one file after another."""
-    before = 0
-    for source, count in enumerate(counts):
-        first, end = max(rows.start - before, 0), min(rows.stop - before, count)
+def pieces(ends: Sequence[int], rows: range) -> Iterator[Piece]:
+    """Where rows lie in files that follow one another. ends: how many rows there are up to the end of each file"""
+    for source in range(bisect_right(ends, rows.start), len(ends)):
+        before = ends[source - 1] if source else 0
+        if before >= rows.stop:
+            break
+        first, end = max(rows.start, before), min(rows.stop, ends[source])
         if first < end:
-            yield Piece(source, first, end)
-        before += count
+            yield Piece(source, first - before, end - before)
 
 
 def usual_shards(rows: int) -> int:

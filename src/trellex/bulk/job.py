@@ -25,7 +25,7 @@ class Settings(Record):
     replace_unknown: bool = False
     scores: bool = False  # JSON lines
     column: str | None = None  # of Parquet: what to translate
-    translation_column: str | None = None  # and where to
+    new_column: str | None = None  # and where to
 
     def search(self) -> SearchSettings:
         return SearchSettings(self.beam, self.nbest, self.length_penalty, self.sample, self.temperature)

@@ -26,7 +26,7 @@ def rows_in(path: Path) -> int:
 
 def check_schemas(paths: Sequence[Path], settings: Settings) -> None:
     """Raises ValueError unless all files have the same columns, one of them the text, and none the translations."""
-    text, translation = settings.column, settings.translation_column
+    text, translation = settings.column, settings.new_column
     first: Any = None
     for path in paths:
         with _opened(path) as file:
@@ -36,7 +36,7 @@ def check_schemas(paths: Sequence[Path], settings: Settings) -> None:
         if not _is_text(schema.field(text).type):
             raise ValueError(f"{path}: column {text!r} holds {schema.field(text).type}, no text; choose another")
         if translation in schema.names:
-            raise ValueError(f"{path}: has a column {translation!r} already; name another by --translation-column")
+            raise ValueError(f"{path}: has a column {translation!r} already; name another by --new-column")
         if first is not None and not schema.equals(first):
             raise ValueError(f"{path}: has other columns than {paths[0]}, or of other types; translate them apart")
         first = first if first is not None else schema
@@ -66,7 +66,7 @@ class ParquetOutput:
     def __init__(self, file: Any, like: Path, settings: Settings) -> None:
         with _opened(like) as source:
             schema = source.schema_arrow
-        self.schema = schema.append(pa.field(settings.translation_column, pa.string()))
+        self.schema = schema.append(pa.field(settings.new_column, pa.string()))
         self.settings, self._batches, self._rows, self._bytes = settings, list[Any](), 0, 0
         self._writer = pq.ParquetWriter(file, self.schema, compression="zstd")
 

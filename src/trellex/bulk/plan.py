@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal, Self
 
@@ -46,9 +48,14 @@ class Plan(Sealed):
             raise ValueError(f"marks: expected {self.shards}, got {len(self.marks)}")
         return self
 
+    @cached_property
+    def ends(self) -> list[int]:
+        """How many rows there are up to the end of each file."""
+        return list(accumulate(source.rows for source in self.sources))
+
     @property
     def rows(self) -> int:
-        return sum(source.rows for source in self.sources)
+        return self.ends[-1] if self.ends else 0
 
     def rows_of(self, number: int) -> int:
         rows = rows_of(number, self.shards, self.rows)
@@ -57,7 +64,7 @@ class Plan(Sealed):
     def pieces(self, number: int) -> Iterator[tuple[Piece, Mark]]:
         """Those of a shard, each with where in its file to begin."""
         mark = self.marks[number - 1] if self.marks else Mark()
-        for piece in pieces([source.rows for source in self.sources], rows_of(number, self.shards, self.rows)):
+        for piece in pieces(self.ends, rows_of(number, self.shards, self.rows)):
             yield piece, mark
             mark = Mark()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -115,13 +115,14 @@ def _source(path: Path, name: str, facts: os.stat_result, checksum: str, rows: i
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    def refuse(error: OSError) -> None:
-        raise error
-
-    on_error: Callable[[OSError], None] = refuse
-    for parent, folders, names in os.walk(folder, onerror=on_error):
+    """All files, but for those whose names, or those of their folders, begin as such that are no text."""
+    for parent, folders, names in os.walk(folder, onerror=_refuse):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
         yield from (Path(parent, name) for name in names if not name.startswith((".", "_")))
+
+
+def _refuse(error: OSError) -> None:
+    raise error
 
 
 def _check_regular(path: Path) -> None:

@@ -34,7 +34,7 @@ def bulk_job(
     model: Path,
     texts: Sequence[Path],
     column: str | None,
-    translation_column: str | None,
+    new_column: str | None,
     how: dict[str, Any],
     **run: Any,
 ) -> Job:
@@ -50,13 +50,13 @@ def bulk_job(
         raise ValueError(f"shard: give text, a file or a folder, and a folder for translations: IN OUT; got {given}")
     place, output = texts
     kind = kind_of(list(find_sources(place)))
-    if kind == "lines" and (column is not None or translation_column is not None):
+    if kind == "lines" and (column is not None or new_column is not None):
         raise ValueError(f"column: {place} has lines, no columns; leave it out, or name it .parquet if it is that")
     if kind == "parquet" and how["scores"]:
         raise ValueError("json: of Parquet the best translation is a column; leave --json and --nbest out")
     if how["sample"] and how["seed"] is None:
         raise ValueError("seed: a shard that begins again is to become the same; add --seed")
-    names = {"column": column or "text", "translation_column": translation_column or "translation"}
+    names = {"column": column or "text", "new_column": new_column or "translation"}
     settings = Settings(**how, **(names if kind == "parquet" else {}))
     return Job(model=model, texts=place, output=output, settings=settings, **run)
 

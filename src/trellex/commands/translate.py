@@ -80,7 +80,7 @@ def translate(
         ),
     ] = None,
     column: Annotated[str | None, typer.Option(help="Of Parquet, the one to translate; text unless given.")] = None,
-    translation_column: Annotated[
+    new_column: Annotated[
         str | None, typer.Option(help="Of Parquet, the one to add; translation unless given.")
     ] = None,
     ray: Annotated[bool, typer.Option("--ray", help="Let the workers of a Ray cluster translate all shards.")] = False,
@@ -114,13 +114,13 @@ def translate(
         with_scores = as_json or nbest > 1
         is_bulk = shard is not None or ray
         check_for_ray(ray, ray_address=ray_address, workers=workers)
-        check_for_shards(is_bulk, column=column, translation_column=translation_column)
+        check_for_shards(is_bulk, column=column, new_column=new_column)
         check_for_lines(is_bulk, output=output, alignments=alignments, attention_picture=attention_picture)
         if is_bulk:
             how = {"seed": seed, "batch_tokens": batch_tokens, "decoding": decoding, "tokens": tokens}
             how |= {"replace_unknown": replace_unknown, "scores": with_scores, **asdict(settings)}
             run = {"strict": strict, "threads": threads, "device": device, "verify": verify}
-            job = bulk_job(chosen, texts, column, translation_column, how, **run)
+            job = bulk_job(chosen, texts, column, new_column, how, **run)
             return translate_bulk(job, shard or "all", ray, ray_address, workers)
         if not texts and sys.stdin is None:
             raise ValueError("stdin is closed; name a file to translate")

@@ -1,5 +1,7 @@
 """Which rows are a shard's."""
 
+from itertools import accumulate
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,11 +11,11 @@ from trellex.bulk.division import MOST_SHARDS, USUAL_ROWS, parse_shard, pieces, 
 
 @given(st.lists(st.integers(0, 50), max_size=8), st.integers(1, 40))
 def test_every_row_is_in_exactly_one_shard_and_in_order(counts, shards):
-    rows = sum(counts)
+    rows, ends = sum(counts), list(accumulate(counts))
     found = [
         (piece.source, row)
         for number in range(1, shards + 1)
-        for piece in pieces(counts, rows_of(number, shards, rows))
+        for piece in pieces(ends, rows_of(number, shards, rows))
         for row in range(piece.first, piece.end)
     ]
     assert found == [(source, row) for source, count in enumerate(counts) for row in range(count)]

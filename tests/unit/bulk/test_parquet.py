@@ -11,7 +11,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 from trellex.bulk.parquet import read_chunks  # noqa: E402  needs pyarrow
 
-COLUMNS = {"column": "text", "translation_column": "translation"}
+COLUMNS = {"column": "text", "new_column": "translation"}
 TEXTS = ["s3 s4", None, "", "s5\ns6", "s7 s8 s9", *(f"s{3 + row % 20}" for row in range(35))]
 
 
@@ -72,7 +72,7 @@ def test_bytes_that_are_no_text(job_of, translated, tmp_path):
     [
         ({"column": "words"}, "a.parquet: has no column 'words'; choose by --column one of id, text, tags, kind"),
         ({"column": "id"}, "a.parquet: column 'id' holds int64, no text"),
-        ({"translation_column": "id"}, "a.parquet: has a column 'id' already; name another by --translation-column"),
+        ({"new_column": "id"}, "a.parquet: has a column 'id' already; name another by --new-column"),
     ],
 )
 def test_columns_that_cannot_be(job_of, plan_of, folder, columns, problem):

@@ -43,10 +43,14 @@ def duration(process):
 
 
 @pytest.mark.parametrize(
-    ("model", "number"),
-    [("export", signal.SIGINT), ("export", signal.SIGTERM), ("checkpoint", signal.SIGINT)],  # which imports torch
+    ("model", "number", "moments"),
+    [
+        ("export", signal.SIGINT, MOMENTS),
+        ("export", signal.SIGTERM, MOMENTS),
+        ("checkpoint", signal.SIGINT, MOMENTS // 3),  # it imports torch, which takes long
+    ],
 )
-def test_at_any_moment(model, number):
+def test_at_any_moment(model, number, moments):
     """It waits for more lines until the signal comes, so nothing but that can end it."""
     arguments = ("translate", MODELS / model)
     process = start(*arguments)
@@ -54,11 +58,11 @@ def test_at_any_moment(model, number):
     process.stdin.flush()
     longest = 1.2 * duration(process)
     process.communicate(timeout=60)
-    for moment in range(MOMENTS):
+    for moment in range(moments):
         process = start(*arguments)
         process.stdin.write(b"a\n")
         process.stdin.flush()
-        time.sleep(longest * moment / MOMENTS)
+        time.sleep(longest * moment / moments)
         process.send_signal(number)
         assert process.wait(timeout=60) == 128 + number
         assert process.stderr.read() == b""

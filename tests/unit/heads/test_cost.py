@@ -191,8 +191,7 @@ class TestMemory:
         assert largest_tensor({"type": kind, "generators": "complete", "memory": memory}, self.VOCAB) < self.VOCAB / 100
 
     @pytest.mark.parametrize(("scale", "share"), [(50, 1 / 40), (0, 3 / 4)], ids=["decided", "undecided"])
-    @pytest.mark.parametrize("vocab", [VOCAB, VOCAB - 77])
-    @pytest.mark.parametrize("code", ["frequency", "random"])
+    @pytest.mark.parametrize(("code", "vocab"), [("frequency", VOCAB - 77), ("random", VOCAB)])
     def test_of_shelves_gradients_alone_are(self, code, vocab, scale, share):
         """That of the word vectors, and that of the bias of every word; a code keeps its tables."""
         embedding = nn.Embedding(vocab, 5)

@@ -145,3 +145,16 @@ def serving():
             running.communicate()
 
     return serving
+
+
+@pytest.fixture(scope="session")
+def repeated(tmp_path_factory, phrasebook):
+    """Writes a text of so many lines, those of the phrasebook again and again."""
+
+    def repeated(lines):
+        path = tmp_path_factory.mktemp("repeated") / "large.en"
+        some = (phrasebook / "train.en").read_text(encoding="utf-8").splitlines()
+        path.write_text("".join(f"{some[row % len(some)]}\n" for row in range(lines)), encoding="utf-8")
+        return path
+
+    return repeated

@@ -14,11 +14,8 @@ LINES = 12_000
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory, phrasebook):
-    path = tmp_path_factory.mktemp("bulk") / "large.en"
-    some = (phrasebook / "train.en").read_text(encoding="utf-8").splitlines()
-    path.write_text("".join(f"{some[row % len(some)]}\n" for row in range(LINES)), encoding="utf-8")
-    return path
+def text(repeated):
+    return repeated(LINES)
 
 
 @pytest.fixture(scope="module")

@@ -28,11 +28,8 @@ def cluster():
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory, phrasebook):
-    path = tmp_path_factory.mktemp("large") / "large.en"
-    some = (phrasebook / "train.en").read_text(encoding="utf-8").splitlines()
-    path.write_text("".join(f"{some[row % len(some)]}\n" for row in range(LINES)), encoding="utf-8")
-    return path
+def text(repeated):
+    return repeated(LINES)
 
 
 def contents(folder):

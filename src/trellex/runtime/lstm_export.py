@@ -13,7 +13,8 @@ from onnx import TensorProto
 
 from trellex.heads.spec import ShelvesSpec
 from trellex.runtime.folder import RuntimeManifest
-from trellex.runtime.onnx_graph import MICROSOFT, ZERO, GraphBuilder, Weights, quantized, write_graph
+from trellex.runtime.onnx_graph import MICROSOFT, GraphBuilder, Weights, quantized, write_graph
+from trellex.runtime.rows import ZERO
 from trellex.runtime.vectors import GATES, RoundedVectors, Vectors
 
 BLOCK = 8192  # words whose gates are computed at a time, for those of a large vocabulary would fill the memory

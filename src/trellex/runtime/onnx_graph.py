@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from trellex.runtime.folder import RuntimeManifest
+from trellex.runtime.rows import ZERO
 
 Weights = Mapping[str, NDArray[np.float32]]  # of a model, by name
 
 OPSET = 17
 IR_VERSION = 8  # what onnxruntime has read since 1.14
 MICROSOFT = "com.microsoft"
-ZERO = 128  # the unsigned byte that stands for 0
 MAX_BYTES = 1 << 31  # of one weight: protobuf counts no further
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from trellex.npy import write_header
 from trellex.runtime.folder import Export
 
+ZERO = 128  # the unsigned byte that stands for 0
 SMALL = 1 << 18  # weights up to which a layer is not rounded: then it is cheap, and rounding costs most
 
 Floats = NDArray[np.float32]
@@ -32,6 +33,10 @@ class Rows(NamedTuple):
         products = np.empty((len(h), len(self.bias)), np.float32)
         row_products.multiply(h, *self, products)
         return products
+
+    def read(self, places: NDArray[np.int64]) -> Floats:
+        """Rows of bytes as numbers. places [..] -> [.., H]"""
+        return (self.weight[places] - np.float32(ZERO)) * self.scales[places][..., None]
 
     @classmethod
     def load(

@@ -20,7 +20,6 @@ from trellex.trellis import CompleteCode
 from trellex.trellis.lattice import Register
 
 FEW = 64  # shelves up to which sorting them in is faster than a search
-ZERO = 128  # the byte that stands for the weight 0
 BLOCK = 1 << 13  # words whose vectors are computed at a time
 
 Ints = NDArray[np.int64]
@@ -128,8 +127,7 @@ class ShelvedVectors:
     """
 
     def __init__(self, rows: Rows, ids: Ints) -> None:
-        self._weight, width = rows.weight, rows.weight.shape[1]
-        self._scales = rows.scales * np.float32(width**0.5)
+        self._rows = rows._replace(scales=rows.scales * np.float32(rows.weight.shape[1] ** 0.5))
         self._place_of = np.empty(ids.max() + 1, np.int64)
         self._place_of[ids[ids >= 0]] = np.flatnonzero(ids >= 0)
 
@@ -144,8 +142,7 @@ class ShelvedVectors:
 
     def __call__(self, words: Ints) -> Floats:
         """words [..] -> vectors [.., E]"""
-        places = self._place_of[words]
-        return (self._weight[places] - np.float32(ZERO)) * self._scales[places][..., None]
+        return self._rows.read(self._place_of[words])
 
 
 def _ids_by_shelf(spec: ShelvesSpec, code: Code) -> Ints:

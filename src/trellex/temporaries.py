@@ -29,25 +29,28 @@ def temporary(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     No other process sweeps it. What processes that are gone have left of `path` is swept before.
     """
     sweep(path.parent, path.name)
-    new, lock = _held(path, make)
-    try:
+    new, lock = _hidden(path, "new"), None
+    try:  # from here on: a signal may come as soon as it is there
+        while lock is None:
+            new = _hidden(path, "new")
+            make(new)
+            lock = _hold(new)
         yield new
     finally:
         _remove_hidden(new)
-        lock.release()
+        if lock is not None:
+            lock.release()
 
 
-def _held(path: Path, make: Callable[[Path], None]) -> tuple[Path, Lock]:
-    """A new file or folder, and the lock on it."""
-    while True:
-        new = _hidden(path, "new")
-        make(new)
-        with suppress(FileNotFoundError):  # it was swept before it could be held
-            lock = Lock.take(new)
-            if lock is not None and (lock.is_of(new) or not lock.is_certain):
-                return new, lock
-            if lock is not None:
-                lock.release()
+def _hold(new: Path) -> Lock | None:
+    """The lock on what was just made; None if another process has swept it before, or is about to."""
+    with suppress(FileNotFoundError):
+        lock = Lock.take(new)
+        if lock is not None and (lock.is_of(new) or not lock.is_certain):
+            return lock
+        if lock is not None:
+            lock.release()
+    return None
 
 
 def sweep(folder: Path, name: str | None = None) -> None:

@@ -79,6 +79,40 @@ def write(path, text):
         file.write(text)
 
 
+def interrupted_at(line, path):
+    """Writes a file, interrupted at a line on the way to its block, by number; whether there is such a line."""
+    lines = iter(range(line))
+    modules = {temporaries.__file__, locks.__file__}
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename not in modules:
+            return None
+        if event == "line" and next(lines, None) is None:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        with atomic_writer(path) as file:
+            sys.settrace(None)
+            file.write("whole")
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+def test_a_signal_that_comes_as_soon_as_the_file_is_there_leaves_nothing(tmp_path):
+    line = 0
+    while interrupted_at(line, tmp_path / "file"):
+        assert names(tmp_path) == [], line
+        line += 1
+    assert line > 20
+    assert names(tmp_path) == ["file"]
+
+
 class TestKill:
     @pytest.fixture
     def killed(self, tmp_path):

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import Parameter
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -27,6 +28,8 @@ from trellex.streams import STDERR, take_streams
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
+MODEL_HELP = "An exported model, a run or a checkpoint; or en-ja or ja-en, which come with Trellex."
+Model = Annotated[Path, typer.Argument(help=MODEL_HELP)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Verify = Annotated[bool, typer.Option(help="Compare the model's files with their checksums before they are used.")]
 

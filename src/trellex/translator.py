@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from trellex.arrays import as_count
 from trellex.attention import Attention
-from trellex.kinds import CHECKPOINT, EXPORT, RUN, check_kind
 from trellex.loaded import AModel, LoadedModel
+from trellex.models import find_model
 from trellex.runtime.folder import is_export
 from trellex.search import Hypothesis, Model, SearchSettings, State, in_batches, score
 from trellex.text.lines import CHUNK
@@ -257,16 +257,13 @@ def load(
     """A translator from a folder that `trellex export` made, without torch; or from a run or checkpoint, with it.
 
     Args:
-        path: the folder
+        path: the folder, or the name of a model that comes with Trellex: en-ja or ja-en
         threads: CPU threads; unless given, 1 for an exported model, and as many as it likes for torch
         device: of a model in torch: auto, cpu or cuda
         decoding: "paper" or "exact", instead of what a model in torch was trained with
         verify: compare the files with their checksums before they are used; one that was damaged could mistranslate
     """
-    folder = Path(path)
-    check_kind(folder, RUN, CHECKPOINT, EXPORT)
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{folder}: there is no such folder; give an exported model, a run or a checkpoint")
+    folder = find_model(path)
     if is_export(folder):
         if device not in ("cpu", "auto") or decoding is not None:
             raise ValueError(f"{folder}: an exported model runs on the CPU, as it was exported; leave the option out")

@@ -19,8 +19,9 @@ from trellex.bulk.job import Job, Settings
 from trellex.bulk.sources import Kind, Mark, Source, check_unchanged, find_sources, kind_of, measure, measure_lines
 from trellex.checksums import sha256
 from trellex.files import check_writable, resolved
-from trellex.kinds import CHECKPOINT, CHECKPOINT_FILE, EXPORT, EXPORT_FILE, RUN, check_kind
+from trellex.kinds import CHECKPOINT_FILE, EXPORT_FILE
 from trellex.locks import exclusive
+from trellex.models import find_model
 from trellex.records import Sealed
 from trellex.runtime.folder import is_export
 from trellex.temporaries import make_folder, sweep
@@ -104,14 +105,12 @@ def open_plan(job: Job, shards: int | None, wait: Callable[[], None], begin: Cal
 
 def fingerprint(model: Path) -> str:
     """What tells a model from any other: the checksum of the file that has the checksums of the others."""
-    check_kind(model, RUN, CHECKPOINT, EXPORT)
-    if not model.is_dir():
-        raise FileNotFoundError(f"{model}: there is no such folder; give an exported model, a run or a checkpoint")
-    if is_export(model):
-        return sha256(model / EXPORT_FILE)
+    folder = find_model(model)
+    if is_export(folder):
+        return sha256(folder / EXPORT_FILE)
     from trellex.training.checkpoint import model_folder
 
-    return sha256(model_folder(model) / CHECKPOINT_FILE)
+    return sha256(model_folder(folder) / CHECKPOINT_FILE)
 
 
 def _found_sources(job: Job) -> dict[str, Path]:

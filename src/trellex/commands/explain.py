@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trellex.terminal import Json, Verify, errors_explained, examples
+from trellex.terminal import Json, Model, Verify, errors_explained, examples
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -22,7 +21,7 @@ CORRECTED = "⓪①"  # bits that the network alone would have read otherwise
 
 @examples('trellex explain phrasebook.int8 "where is the nearest museum ?" --beam 5')
 def explain(
-    model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
+    model: Model,
     line: Annotated[str, typer.Argument(help="A sentence.")],
     beam: Annotated[int, typer.Option(min=1, help="Hypotheses; 1 is greedy search.")] = 1,
     sample: Annotated[bool, typer.Option("--sample", help="Draw a translation at random.")] = False,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from trellex.terminal import Json, Verify, errors_explained, examples, show
+from trellex.terminal import Json, Model, Verify, errors_explained, examples, show
 
 
 @examples("trellex info phrasebook/run")
 def info(
-    model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
+    model: Model,
     verify: Verify = True,
     as_json: Json = False,
 ) -> None:
@@ -21,10 +18,10 @@ def info(
     Of an exported model: what it is, and whether all of its files are as they were written.
     """
     with errors_explained():
-        from trellex.kinds import CHECKPOINT, EXPORT, RUN, check_kind
+        from trellex.models import find_model
         from trellex.runtime.folder import Export, is_export
 
-        check_kind(model, RUN, CHECKPOINT, EXPORT)
+        model = find_model(model)
         if is_export(model):
             export = Export.open(model)
             if verify:

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from trellex.terminal import Json, Verify, errors_explained, examples, show
+from trellex.terminal import Json, Model, Verify, errors_explained, examples, show
 
 
 @examples("trellex score phrasebook/run test.en test.ja --calibration")
 def score(
-    model: Annotated[Path, typer.Argument(help="An exported model, a run or a checkpoint.")],
+    model: Model,
     sources: Annotated[Path, typer.Argument(help="Sentences, one a line.")],
     translations: Annotated[Path, typer.Argument(help="Their translations, line by line.")],
     output: Annotated[Path | None, typer.Option(help="Write the scores of every line here, as JSON lines.")] = None,

@@ -13,14 +13,19 @@ from trellex.terminal import errors_explained, examples, tell, with_options_of
 
 
 @examples(
+    "trellex serve",
     "trellex serve phrasebook.int8",
     "trellex serve en-ja.int8 ja-en.int8 --beam 4 --workers 2 --api-keys keys.txt --requests-per-minute 60",
 )
 @with_options_of(ServeSettings)
 def serve(
     models: Annotated[
-        list[Path], typer.Argument(help="Exported models, runs or checkpoints, one for each pair of languages.")
-    ],
+        list[Path] | None,
+        typer.Argument(
+            help="Exported models, runs or checkpoints, one for each pair of languages; "
+            "en-ja and ja-en, which come with Trellex, unless given."
+        ),
+    ] = None,
     *,
     host: Annotated[str, typer.Option(help="Listen here; 0.0.0.0 for all networks.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Listen here; 0 for any that is free.")] = 5000,
@@ -58,6 +63,7 @@ def serve(
     answered. /health and /metrics tell how it is, /openapi.json how to ask.
     """
     with errors_explained():
+        from trellex.models import names
         from trellex.serve.app import create_app
         from trellex.serve.limits import ApiKeys
         from trellex.serve.server import Server, address_of, listen
@@ -67,7 +73,7 @@ def serve(
         keys = None if api_keys is None else ApiKeys.load(api_keys)
         with listen(host, port) as listening:
             loaded = [
-                [load(model, threads=threads, device=device, verify=not no_verify) for model in models]
+                [load(model, threads=threads, device=device, verify=not no_verify) for model in models or names()]
                 for _ in range(workers)
             ]
             app = create_app(loaded, settings, keys, allow_origin or ())

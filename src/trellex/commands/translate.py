@@ -11,19 +11,20 @@ from typing import Annotated
 import typer
 
 from trellex.commands.bulk import bulk_job, check_for_lines, check_for_ray, check_for_shards, translate_bulk
-from trellex.terminal import Verify, complain, errors_explained, examples, stderr, tell
+from trellex.terminal import MODEL_HELP, Verify, complain, errors_explained, examples, stderr, tell
 
 IN_JSON = Path("-")  # alignments in the JSON lines alone
 
 
 @examples(
+    "echo 'Where is the nearest museum?' | trellex translate en-ja",
     "echo 'where is the nearest museum ?' | trellex translate phrasebook/run --beam 5",
     "trellex translate phrasebook/run test.en --beam 5 --nbest 3",
     "echo 'where is the nearest museum ?' | trellex translate phrasebook/run --attention-picture museum.svg",
     "trellex translate --model phrasebook.int8 large.en.gz large.ja --shard 3/16",
 )
 def translate(
-    model: Annotated[Path | None, typer.Argument(help="An exported model, a run or a checkpoint.")] = None,
+    model: Annotated[Path | None, typer.Argument(help=MODEL_HELP)] = None,
     files: Annotated[
         list[Path] | None,
         typer.Argument(help="Text to translate; stdin unless given. With --shard or --ray: text, and a folder."),
@@ -182,7 +183,9 @@ def _model_and_texts(first: Path | None, others: list[Path] | None, named: Path 
 
     texts = list(others or ())
     if named is None and first is None:
-        raise ValueError("model: give an exported model, a run or a checkpoint, and then text; or --model MODEL")
+        raise ValueError(
+            "model: give an exported model, a run or a checkpoint, or en-ja or ja-en, and then text; or --model MODEL"
+        )
     if named is None and first is not None:
         if first.is_file():
             raise ValueError(f"{first}: is a file, no model; give the model before it, or as --model MODEL")

@@ -4,7 +4,8 @@
 
 The first folder has raw text, the second is tokenised and in lower case: its English gets back its capitals from the
 first, its Japanese loses its spaces. A pair is left out of training if one of its sides, but for case, spaces and
-punctuation, stands in a dev or test set of either; so is one that is there twice. Dev is that of Tatoeba.
+punctuation, stands in a dev or test set of either; so is one that is there twice. Dev and test are those of Tatoeba,
+and `tanaka` is the other's test set.
 """
 
 from __future__ import annotations
@@ -54,15 +55,14 @@ def written(tokens: list[str], forms: dict[str, str]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def joined(raw: Path, tokenised: Path) -> Iterator[Pair]:
-    """The pairs to train on."""
-    held_out = [pair for folder in (raw, tokenised) for split in ("dev", "test") for pair in read(folder, split)]
+def as_raw(pairs: Iterable[Pair], forms: dict[str, str]) -> list[Pair]:
+    """Pairs of text that was tokenised and in lower case."""
+    return [(written(english.split(), forms), "".join(japanese.split())) for english, japanese in pairs]
+
+
+def joined(pairs: Iterable[Pair], held_out: Iterable[Pair]) -> Iterator[Pair]:
+    """Those to train on: once each, and nothing of what is held out."""
     seen = {bare(side) for pair in held_out for side in pair}
-    pairs = read(raw, "train")
-    forms = usual_forms(english for english, _ in pairs)
-    pairs += [
-        (written(english.split(), forms), "".join(japanese.split())) for english, japanese in read(tokenised, "train")
-    ]
     found: set[Pair] = set()
     for english, japanese in pairs:
         key = bare(english), bare(japanese)
@@ -79,9 +79,16 @@ def write(folder: Path, split: str, pairs: Iterable[Pair]) -> int:
     return len(pairs)
 
 
-if __name__ == "__main__":
-    raw, tokenised, folder = map(Path, sys.argv[1:])
+def main(raw: Path, tokenised: Path, folder: Path) -> None:
+    first = {split: read(raw, split) for split in ("train", "dev", "test")}
+    forms = usual_forms(english for english, _ in first["train"])
+    second = {split: as_raw(read(tokenised, split), forms) for split in ("train", "dev", "test")}
+    held_out = [pair for splits in (first, second) for split in ("dev", "test") for pair in splits[split]]
     folder.mkdir(parents=True, exist_ok=True)
-    print(f"{write(folder, 'train', joined(raw, tokenised)):,} pairs to train on")
-    for split in ("dev", "test"):
-        print(f"{write(folder, split, read(raw, split)):,} of {split}")
+    print(f"{write(folder, 'train', joined(first['train'] + second['train'], held_out)):,} pairs to train on")
+    for split, pairs in (("dev", first["dev"]), ("test", first["test"]), ("tanaka", second["test"])):
+        print(f"{write(folder, split, pairs):,} of {split}")
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

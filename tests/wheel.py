@@ -1,8 +1,8 @@
 """The wheel, built and installed without extras, used by another user with a read-only home: `make test-wheel`.
 
-For every Python given, or those found: a fresh environment gets the wheel and the base dependencies, and the kept
-export is translated. As root that is done as the user `nobody`, who can write nowhere and needs a Python outside of
-root's home; else with a home that cannot be written to.
+For every Python given, or those found: a fresh environment gets the wheel and the base dependencies, the kept export
+translates, and so does a model of the package. As root that is done as the user `nobody`, who can write nowhere and
+needs a Python outside of root's home; else with a home that cannot be written to.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ import importlib.util, pathlib, trellex
 assert importlib.util.find_spec("torch") is None
 folder = pathlib.Path(trellex.__file__).parent
 assert "site-packages" in folder.parts, folder
-for name in ("py.typed", "recipes/phrasebook.yaml", "recipes/grids/kftt.yaml", "phrasebook/lexicon.txt"):
+recipes = ("recipes/phrasebook.yaml", "recipes/grids/kftt.yaml")
+for name in ("py.typed", *recipes, "phrasebook/lexicon.txt", "models/ja-en/README.md"):
     assert (folder / name).is_file(), name
 """
 
@@ -68,6 +69,11 @@ def check(python: str, wheel: Path, folder: Path) -> None:
     printed = run(trellex, "translate", export, input=text, cwd="/", env=environment, **AS_NOBODY)
     if printed.splitlines() != list(TRANSLATIONS.values()):
         sys.exit(f"{version}: translations differ:\n{printed}")
+    own = run(
+        trellex, "translate", "--model", "en-ja", input="Where is the station?\n", cwd="/", env=environment, **AS_NOBODY
+    )
+    if own != "駅はどこですか。\n":
+        sys.exit(f"{version}: the model of the package translates otherwise:\n{own}")
     print(f"{version}: {run(trellex, '--version').strip()} translates {len(TRANSLATIONS)} sentences")
 
 

@@ -5,8 +5,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo word test chromium screenshots test-slow test-docs test-api test-wheel test-oldest lint types unit picture
-.PHONY: soak fuzz bench-trellis bench-heads bench-cpu bench-bulk bench-pruning bench-startup bench-serve bench-training clean
+.PHONY: help demo demo-train word test chromium screenshots test-slow test-docs test-api test-wheel test-oldest lint types unit picture
+.PHONY: soak fuzz bench-trellis bench-heads bench-cpu bench-bulk bench-pruning bench-startup bench-serve bench-models bench-training clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -16,7 +16,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,ja,serve,parquet,ray,dev,bench]'
 	touch $@
 
-demo: $(READY)  ## train two systems on the embedded phrasebook, translate and compare
+demo: $(READY)  ## translate ten sentences by a model of the package, and compare methods on this CPU: within a minute
+	@OMP_NUM_THREADS=1 $(BIN)/python examples/ten_sentences.py
+	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/cpu/minute.py
+
+demo-train: $(READY)  ## train two systems on the embedded phrasebook, translate and compare
 	$(BIN)/python examples/phrasebook.py
 
 word: $(READY)  ## walk one word through code and trellis
@@ -110,6 +114,10 @@ bench-pruning: $(READY)  ## what a hybrid gains by looking at few of its frequen
 
 bench-serve: $(READY)  ## a server under the load of 200 clients, with batches and without
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/serve.py --json build/serve.json
+
+TEXT   ?= everyday/text
+bench-models: $(READY)  ## BLEU and speed of the models of the package; TEXT is made by examples/everyday_text.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/models.py $(TEXT)
 
 DATA   ?= kftt/en-ja
 bench-training: $(READY)  ## speed of training steps; DATA is a prepared corpus

@@ -1,17 +1,15 @@
 """The whole way on the embedded phrasebook: make a corpus, train two systems on the CPU, translate, compare.
 
-Run it with `make demo`, or `python examples/phrasebook.py`. Everything goes into the folder `phrasebook`; run again,
-it goes on where it was.
+Run it with `make demo-train`, or `python examples/phrasebook.py`. Everything goes into the folder `phrasebook`; run
+again, it goes on where it was.
 """
 
 from __future__ import annotations
 
 import statistics
-import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
@@ -19,12 +17,7 @@ from rich.table import Table
 from trellex import phrasebook
 from trellex.evaluation import token_bleu
 from trellex.evaluation.size import Size
-from trellex.loaded import LoadedModel
-from trellex.nmt.build import build_model
-from trellex.nmt.settings import ModelSettings
-from trellex.runtime.export import export
-from trellex.text import Corpus, PrepareSettings, Vocabulary, prepare
-from trellex.text.manifest import TextSettings
+from trellex.text import Corpus, PrepareSettings, prepare
 from trellex.training.display import Display
 from trellex.training.recipe import load_recipe
 from trellex.training.trainer import Trainer
@@ -36,7 +29,6 @@ HEADS = ("softmax", "hybrid-256-ec")
 SENTENCE, TRANSLATION = "where is the nearest museum ?", "一番近い博物館はどこですか。"
 SHOWN = 5  # translations
 TIMED = 100  # sentences
-MANY_WORDS, LENGTH, ROUNDS = 1 << 16, 30, 7
 console = Console()
 
 
@@ -68,25 +60,6 @@ def milliseconds_a_sentence(translators: dict[str, Translator], sentences: list[
             start = time.perf_counter()
             translator.translate([sentence])
             times[head].append(time.perf_counter() - start)
-    return {head: statistics.median(values) * 1e3 for head, values in times.items()}
-
-
-def many_words(text: TextSettings) -> dict[str, float]:
-    """Milliseconds for a sentence with 2^16 target words: random weights of the paper's sizes, exported in int8."""
-    words = Vocabulary.from_counts({f"w{number}": 1 for number in range(MANY_WORDS)}, size=MANY_WORDS)
-    models, times = {}, {}
-    with tempfile.TemporaryDirectory() as folder:
-        for head in HEADS:
-            model = build_model(ModelSettings(), head, len(words), words).eval()
-            export(LoadedModel(model, text, words, words, model.head.spec), Path(folder) / head, "int8")
-            models[head], times[head] = load(Path(folder) / head).model, []
-        for _ in range(ROUNDS):
-            for head, model in models.items():
-                begin = time.perf_counter()
-                state = model.start([np.arange(3, 3 + LENGTH)])
-                for _ in range(LENGTH):
-                    state = model.step(state, model.best(state))
-                times[head].append(time.perf_counter() - begin)
     return {head: statistics.median(values) * 1e3 for head, values in times.items()}
 
 
@@ -139,16 +112,8 @@ def main() -> None:
     console.print(
         "#W,β: parameters of the output layer; ratio: to softmax's; all: all parameters, to those with softmax; "
         "BLEU of characters on test; ms a sentence, one at a time on one CPU thread, in PyTorch. "
-        "With so few words softmax costs next to nothing.",
+        "With so few words softmax costs next to nothing; `make demo` shows what it costs with many.",
         style="dim",
-    )
-    console.rule("and with many words")
-    with console.status("exporting and timing models of random weights"):
-        slow, fast = many_words(corpus.manifest.settings.text()).values()
-    console.print(
-        f"With {MANY_WORDS:,} target words and the paper's sizes (random weights, exported in int8, one CPU thread) "
-        f"{HEADS[0]} takes {slow:.1f} ms for a sentence of {LENGTH} words and {HEADS[1]} {fast:.1f} ms: "
-        f"[bold]{slow / fast:.1f} times as fast[/]."
     )
 
 

@@ -1,6 +1,6 @@
 """The text of the models that come with Trellex: Tatoeba and small_parallel_enja, without what they are tested on.
 
-    python examples/everyday_text.py tatoeba-en-ja tanaka-50k everyday
+    python examples/everyday_text.py tatoeba-en-ja tanaka-50k everyday/text
 
 The first folder has raw text, the second is tokenised and in lower case: its English gets back its capitals from the
 first, its Japanese loses its spaces. A pair is left out of training if one of its sides, but for case, spaces and

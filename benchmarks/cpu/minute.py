@@ -6,6 +6,7 @@ at a time on one thread. Methods take turns, and a figure is the median of its r
 
 from __future__ import annotations
 
+import argparse
 import os
 import tempfile
 from pathlib import Path
@@ -18,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import trellex
-from cells import Sizes, ratio
+from cells import QUICK, Sizes, ratio
 from forced import Forced, make_sources, translate
 from random_models import RandomModels
 
@@ -27,7 +28,9 @@ ROUNDS = 9
 
 
 def main() -> None:
-    console, sizes = Console(), Sizes()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
+    console, sizes = Console(), QUICK if parser.parse_args().quick else Sizes()
     torch.set_num_threads(1)
     random_models = RandomModels(sizes.source_words, 1 << sizes.exponent, sizes.hidden)
     sources = make_sources(ROUNDS, sizes.source_length, sizes.source_words)

@@ -40,15 +40,19 @@ def records(folder):
     return sorted((folder / "_trellex").glob("*.json")) if folder.exists() else []
 
 
+def in_work(folder):
+    return list(folder.glob(".shard-*"))
+
+
 def test_a_node_that_is_killed_loses_nothing(process, cluster, text, tmp_path):
     alone, together = tmp_path / "alone", tmp_path / "together"
     begun = process("translate", MODEL, text, together, "--shard", f"1/{SHARDS}")  # begun without Ray
     assert begun.exit_code == 0, begun.stderr
     running = process.start("translate", MODEL, text, together, "--ray", "--ray-address", cluster.address)
     deadline = time.monotonic() + 60
-    while len(records(together)) < 4 and time.monotonic() < deadline:  # the plan, the first shard and two by Ray
-        time.sleep(0.01)
-    assert len(records(together)) <= SHARDS - 2
+    while len(in_work(together)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.002)
+    assert len(in_work(together)) == 3
     cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
     result = process.finish(running)
     assert result.exit_code == 0, result.stderr
@@ -66,6 +70,21 @@ def test_an_error_of_a_worker_is_told_as_ever(process, cluster, tmp_path):
     *_, last = result.stderr.splitlines()
     assert last.startswith(f"error: {tmp_path / 'bad.en'} line 2: not valid UTF-8")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["_trellex"]
+
+
+def test_a_model_of_the_package_by_its_name(process, cluster, tmp_path):
+    (tmp_path / "two.en").write_text("Where is the station?\nHe is a doctor.\n", encoding="utf-8")
+    command = ("translate", "--model", "en-ja", "two.en", "out", "--ray", "--ray-address", cluster.address)
+    result = process(*command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "out" / "shard-00001-of-00001.txt").read_text(encoding="utf-8").count("。\n") == 2
+
+
+def test_a_cluster_without_gpus(process, cluster, text, tmp_path):
+    command = ("translate", MODEL, text, tmp_path / "out", "--device", "cuda", "--ray", "--ray-address")
+    result = process(*command, cluster.address)
+    assert result.exit_code == 1
+    assert "device: the cluster has no GPU" in result.stderr
 
 
 def test_no_cluster(process, text, tmp_path):

@@ -1,4 +1,4 @@
-"""The examples: the language model runs and learns, and the documentation shows what they are."""
+"""The examples run, the language model learns, and the documentation shows what they are."""
 
 import ast
 import math
@@ -17,12 +17,11 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
 
-@pytest.fixture(scope="module")
-def printed():
-    """The lines that the example prints."""
+def run(example, *arguments):
+    """The lines that an example prints."""
     one_thread = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
     result = subprocess.run(
-        [sys.executable, EXAMPLES / "language_model.py"],
+        [sys.executable, EXAMPLES / example, *arguments],
         env=one_thread,
         capture_output=True,
         encoding="utf-8",
@@ -31,6 +30,11 @@ def printed():
     )
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def printed():
+    return run("language_model.py")
 
 
 def unigram_perplexity(train, test):
@@ -71,3 +75,48 @@ def test_the_sampled_sentence_has_words_of_the_phrasebook(printed):
 def test_the_documentation_shows_the_example_as_it_is(page, example):
     listing = (EXAMPLES / example).read_text(encoding="utf-8").strip()
     assert f"```python\n{listing}\n```" in (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_ten_sentences_are_translated():
+    _, *lines, last = run("ten_sentences.py")
+    pairs = list(zip(lines[::2], lines[1::2], strict=True))
+    assert len(pairs) == 10
+    for english, japanese in pairs:
+        assert english.isascii()
+        assert re.fullmatch(r"    \S+。", japanese)
+    assert "ms a sentence" in last
+
+
+class TestEverydayText:
+    """Text of two corpora becomes one, without what is held out."""
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        write_pairs(tmp_path / "raw", "train", "Where is Tom? | トムはどこ？", "I saw Tom. | 見た。", "Yes. | はい。")
+        write_pairs(tmp_path / "raw", "dev", "I saw  tom! | 会った。")
+        write_pairs(tmp_path / "raw", "test", "Good night. | おやすみ。")
+        first, second = "where is tom ? | トム は どこ ？", "i didn 't see tom . | 見 な い 。"
+        write_pairs(tmp_path / "tokenised", "train", first, second, "bye . | おやすみ 。")
+        write_pairs(tmp_path / "tokenised", "dev", "never . | 決して 。")
+        write_pairs(tmp_path / "tokenised", "test", "tom 's here . | トム だ 。")
+        printed = run("everyday_text.py", tmp_path / "raw", tmp_path / "tokenised", tmp_path / "text")
+        assert printed[0] == "3 pairs to train on"
+        return tmp_path / "text"
+
+    def test_pairs_come_once_and_none_that_is_held_out(self, folder):
+        pairs = read_pairs(folder, "train")
+        assert pairs == ["Where is Tom? | トムはどこ？", "Yes. | はい。", "I didn't see Tom. | 見ない。"]
+        assert read_pairs(folder, "test") == ["Good night. | おやすみ。"]
+        assert read_pairs(folder, "tanaka") == ["Tom's here. | トムだ。"]
+
+
+def write_pairs(folder, split, *pairs):
+    folder.mkdir(exist_ok=True)
+    for side, language in enumerate(("en", "ja")):
+        lines = [pair.split(" | ")[side] + "\n" for pair in pairs]
+        (folder / f"{split}.{language}").write_text("".join(lines), encoding="utf-8")
+
+
+def read_pairs(folder, split):
+    sides = ((folder / f"{split}.{side}").read_text(encoding="utf-8").splitlines() for side in ("en", "ja"))
+    return [" | ".join(pair) for pair in zip(*sides, strict=True)]

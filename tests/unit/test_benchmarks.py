@@ -142,6 +142,27 @@ def test_translation_on_a_cpu(tmp_path):
     assert numbers["budget"]["loop"] > 0
 
 
+def test_the_demo_compares_methods():
+    command = [sys.executable, str(CPU_SCRIPT / "minute.py"), "--quick"]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    rows = [line.split("│")[1:-1] for line in printed.splitlines() if line.startswith("│")]
+    assert [row[0].strip() for row in rows] == ["softmax", "hybrid-2048-ec", "shelves", "binary-ec"]
+    assert all(float(row[3]) > 0 for row in rows)
+
+
+def test_the_models_of_the_package_are_measured(tmp_path):
+    for split in ("test", "tanaka"):
+        (tmp_path / f"{split}.en").write_text("Where is the station?\nHe is a doctor.\n", encoding="utf-8")
+        (tmp_path / f"{split}.ja").write_text("駅はどこですか。\n彼は医者です。\n", encoding="utf-8")
+    command = [sys.executable, str(SCRIPT.with_name("models.py")), str(tmp_path), "--model", "en-ja"]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    rows = [line.split("│")[1:-1] for line in printed.splitlines() if line.startswith("│")]
+    assert [(row[0].strip(), row[1].strip()) for row in rows] == [
+        (corpus, search) for corpus in ("Tatoeba, 2", "Tanaka, 2") for search in ("greedy", "beam 5")
+    ]
+    assert "beam 5" in printed.splitlines()[-1]
+
+
 def test_bulk_translation_is_timed(tmp_path):
     sizes = ("--hidden", 16, "--words", 256, "--lines", 24, "--length", 3, "--shards", 3, "--rounds", 1)
     options = (*sizes, "--workers", 1, "--no-ray", "--json", tmp_path / "figures.json")

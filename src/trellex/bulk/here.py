@@ -14,11 +14,11 @@ POLL_SECONDS = 0.5
 
 
 def translate_here(
-    job: Job, plan: Plan, numbers: Sequence[int], advance: Callable[[int], None]
+    job: Job, plan: Plan, numbers: Sequence[int], advance: Callable[[int], None], *, waits: bool = True
 ) -> Iterator[tuple[int, Finished]]:
     """The records of shards as they are finished. Those that others work on come last, and are waited for.
 
-    Raises BlockingIOError if there is one shard to translate, and another process does so.
+    Raises BlockingIOError if another process works on one, and it `waits` for none.
     """
     translator = job.load()
     waiting, refused = deque(numbers), 0
@@ -28,7 +28,7 @@ def translate_here(
         if record is not None:
             refused = 0
             yield number, record
-        elif len(numbers) == 1:
+        elif not waits:
             raise BlockingIOError(
                 f"{plan.output(job.output, number)}: another process translates this shard; wait for it to end"
             )

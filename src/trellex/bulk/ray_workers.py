@@ -1,4 +1,4 @@
-"""Shards by the workers of a Ray cluster, each with a model of its own; what a lost one was doing is done by another.
+"""Shards by the workers of a Ray cluster, each with a model of its own; what one fails at is tried again, by any.
 
 Actors of Ray, not Ray Data: a shard is read, translated and written by one worker, so that files and records are the
 same as without Ray, and nothing but its number travels.
@@ -19,16 +19,19 @@ from typing import Any
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # before it is imported, for then it asks
 
 import ray
-from ray.exceptions import RayError, RayTaskError
+from pydantic import ValidationError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from trellex.bulk.job import Job
 from trellex.bulk.plan import Plan, open_plan
 from trellex.bulk.shard import Finished, translate_shard
+from trellex.files import FullDiskError
 from trellex.signals import ENDING, heeded
 from trellex.temporaries import sweep
 from trellex.translator import Translator
 
-TRIES, LOADS = 4, 100  # of a shard whose worker is lost each time; of workers to load the model
+TRIES, LOADS = 4, 100  # of a shard that fails each time; of workers to load the model
+LASTING = ValueError, PermissionError, FileNotFoundError, FullDiskError  # errors that another try would meet, too
 POLL_SECONDS, PATIENCE = 1.0, 30.0  # between looks; until a cluster without free room is told of
 REACHED_SECONDS = 10.0  # in which a cluster must answer
 
@@ -40,17 +43,23 @@ class Worker:
     """
 
     def __init__(self, job: str) -> None:
-        self.job = Job.model_validate_json(job)
+        self.text = job
+        self.job: Job | None = None
         self.plan: Plan | None = None
         self.translator: Translator | None = None
 
     def load(self) -> None:
         """The model, once for all shards."""
+        try:
+            self.job = Job.model_validate_json(self.text)
+        except ValidationError as error:
+            raise RuntimeError(f"it knows no such job, {error.error_count()} of whose fields differ") from error
         self.plan = open_plan(self.job, None, lambda: None, lambda: None)
         self.translator = self.job.load()
 
     def translate(self, number: int) -> str | None:
         """The record of a shard as JSON, or None if another process works on it."""
+        assert self.job is not None
         assert self.plan is not None
         assert self.translator is not None
         record = translate_shard(self.job, self.plan, number, self.translator, lambda rows: None)
@@ -95,9 +104,9 @@ class Crew:
         return any(number is not None for _, number in self.doing.values())
 
     def ended(self) -> Iterator[tuple[int | None, str | None, RayError | None]]:
-        """What has ended by now: the shard, or None of loading; its record; or how the worker was lost.
+        """What has ended by now: the shard, or None of loading; its record; or how that failed.
 
-        Raises the error of a worker that tells of one.
+        Raises the error of a worker where another try would fail, too.
         """
         ready, _ = ray.wait(list(self.doing), num_returns=len(self.doing), timeout=0)
         if not ready:
@@ -107,8 +116,13 @@ class Crew:
             try:
                 record = ray.get(reference)
             except RayTaskError as error:
-                raise _told(error) from error
+                if number is None or isinstance(error.cause, LASTING):
+                    raise _told(error.cause) from error
+                self.free.append(worker)
+                yield number, None, error
             except RayError as error:
+                if isinstance(error, RayActorError) and error.actor_init_failed:
+                    raise _told(error) from error
                 ray.kill(worker)
                 yield number, None, error
             else:
@@ -134,7 +148,8 @@ def translate_by_ray(
         address: of a cluster that is there, or "auto"; unless given, or set as RAY_ADDRESS, one is started here
         workers: how many; unless given, as many as the cluster has cores, or GPUs, for
     """
-    absolute = {name: getattr(job, name).absolute() for name in ("model", "texts", "output")}
+    paths = {name: getattr(job, name) for name in ("model", "texts", "output")}
+    absolute = {name: path.absolute() for name, path in paths.items() if path.exists()}  # a model's name is no path
     job = job.model_copy(update={**absolute, "threads": job.threads or 1})
     waiting, losses = deque(numbers), Losses(tell)
     with _swept(job), _cluster(address):
@@ -146,7 +161,7 @@ def translate_by_ray(
             crew.dismiss_free()
             idle = 0.0 if crew.is_translating() else idle + POLL_SECONDS
             if idle == PATIENCE:
-                tell("the cluster has no room for a worker yet; waiting for some")
+                tell("no worker of the cluster has its model yet; waiting for one, or for room for one")
             for number, record, loss in crew.ended():
                 losses.note(number, loss)
                 if number is not None and record is None:
@@ -157,20 +172,26 @@ def translate_by_ray(
 
 
 class Losses:
-    """How often workers were lost, for what ends each of them must end the command, too."""
+    """How often workers failed, for what ends each of them must end the command, too."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.tell = tell
         self.counts = Counter[int | None]()  # by shard; None: while the model was loaded, since that last worked
 
     def note(self, number: int | None, loss: RayError | None) -> None:
-        """Raises OSError if a worker was lost once more with the same shard, or none of many could load the model."""
+        """Raises what a shard met once too often; OSError if that is a lost worker, or none of many loads the model."""
         if loss is None:
             self.counts[number] = 0
             return
         self.counts[number] += 1
         what = "while it loaded the model" if number is None else f"with shard {number}"
-        if self.counts[number] == (TRIES if number is not None else LOADS):
+        is_last = self.counts[number] == (TRIES if number is not None else LOADS)
+        if isinstance(loss, RayTaskError):
+            if is_last:
+                raise _told(loss.cause) from loss
+            self.tell(f"a worker failed {what} ({_line(loss.cause)}); it is tried again")
+            return
+        if is_last:
             remedy = "look whether it had memory enough, and begin again"
             raise OSError(f"a worker was lost {what}, {self.counts[number]} times now ({_line(loss)}); {remedy}")
         self.tell(f"a worker was lost {what}; another one takes its place")
@@ -216,13 +237,14 @@ def _check_reachable(address: str) -> None:
 def _room(job: Job) -> int:
     """How many workers the cluster has room for."""
     have = ray.cluster_resources()
+    if job.device == "cuda" and not have.get("GPU"):
+        raise ValueError("device: the cluster has no GPU; leave --device out")
     cores = have.get("CPU", 1) // (job.threads or 1)
-    return max(1, int(min(cores, have.get("GPU", 0)) if job.device == "cuda" else cores))
+    return max(1, int(min(cores, have["GPU"]) if job.device == "cuda" else cores))
 
 
-def _told(error: RayTaskError) -> Exception:
+def _told(cause: Exception) -> Exception:
     """What a worker said, as it would have been said here."""
-    cause = error.cause
     if isinstance(cause, ValueError | OSError):
         return cause
     return ValueError(f"a worker failed ({_line(cause)}); is the same version of trellex on all machines?")

@@ -66,6 +66,7 @@ def translate_shard(
         if record is not None:
             advance(record.rows)
             return record
+        _record(job, number).unlink(missing_ok=True)  # of an output that was removed: the new one may differ
         record = _translated(job, plan, number, translator, advance)
         record.save_json(_record(job, number))
         return record

@@ -61,6 +61,10 @@ def kind_of(names: Sequence[str]) -> Kind:
     if parquet and len(parquet) < len(names):
         other = next(name for name in names if not name.endswith(PARQUET))
         raise ValueError(f"{parquet[0]} is Parquet and {other} is not; translate them apart")
+    part = next((name for name in parquet if "=" in name.rpartition("/")[0]), None)
+    if part is not None:
+        folder = part.rpartition("/")[0]
+        raise ValueError(f"{part}: a column of it is but in the name {folder}; translate each such folder by itself")
     return "parquet" if parquet else "lines"
 
 
@@ -116,8 +120,12 @@ def _source(path: Path, name: str, facts: os.stat_result, checksum: str, rows: i
 
 def _walk(folder: Path) -> Iterator[Path]:
     """All files, but for those whose names, or those of their folders, begin as such that are no text."""
-    for parent, folders, names in os.walk(folder, onerror=_refuse):
+    for parent, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        here = Path(parent).resolve()
+        for path in (Path(parent, name) for name in folders):
+            if path.resolve() in (here, *here.parents):
+                raise ValueError(f"{path}: is a link to a folder that it lies in; remove it")
         yield from (Path(parent, name) for name in names if not name.startswith((".", "_")))
 
 

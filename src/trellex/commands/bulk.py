@@ -90,7 +90,7 @@ def translate_bulk(job: Job, shard: str, ray: bool, ray_address: str | None, wor
         elif left:
             from trellex.bulk.here import translate_here
 
-            found = translate_here(job, plan, left, progress.add_count)
+            found = translate_here(job, plan, left, progress.add_count, waits=number is None)
         for each, record in found:
             records[each] = record
             for problem in record.problems:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from trellex.bulk.here import translate_here
-from trellex.bulk.shard import finished, translate_shard
+from trellex.bulk.shard import Finished, finished, translate_shard
 from trellex.locks import Lock
 from trellex.translator import Translator, load
 
@@ -55,12 +55,31 @@ def test_one_that_another_process_has_is_left_to_it(job_of, plan_of, text, small
     lock = Lock.take_file(job.output / "_trellex" / "00001.lock")
     assert translate_shard(job, plan, 1, translator, lambda rows: None) is None
     with pytest.raises(BlockingIOError, match="another process translates this shard; wait for it"):
-        list(translate_here(job, plan, [1], lambda rows: None))
+        list(translate_here(job, plan, [1], lambda rows: None, waits=False))
     order = []
     for number, _ in translate_here(job, plan, [1, 2], lambda rows: None):
         order.append(number)
         lock.release()
     assert order == [2, 1]
+
+
+def test_the_last_one_is_waited_for_too(job_of, plan_of, text, monkeypatch):
+    job = job_of(text)
+    plan = plan_of(job, 2)
+    lock = Lock.take_file(job.output / "_trellex" / "00001.lock")
+    monkeypatch.setattr("trellex.bulk.here.time.sleep", lambda _: lock.release())
+    assert [number for number, _ in translate_here(job, plan, [1], lambda rows: None)] == [1]
+
+
+def test_a_kill_between_output_and_record_leaves_no_older_record(job_of, plan_of, translated, text, monkeypatch):
+    job = job_of(text)
+    translated(job, 2)
+    first_of(job).unlink()
+    monkeypatch.setattr(Finished, "save_json", lambda *_: pytest.fail("killed"))
+    with pytest.raises(pytest.fail.Exception, match="killed"):
+        translated(job)
+    assert first_of(job).exists()
+    assert finished(job, plan_of(job), 1) is None
 
 
 def test_strict_stops_and_leaves_nothing(job_of, plan_of, translated, tmp_path):

@@ -69,6 +69,19 @@ class TestFind:
             (tmp_path / name).touch()
         assert list(find_sources(tmp_path)) == ["a.txt.gz", "b.txt", "part=1/c"]
 
+    def test_links_are_followed(self, tmp_path):
+        for name in ("text", "elsewhere"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "a").touch()
+        (tmp_path / "text" / "link").symlink_to(tmp_path / "elsewhere")
+        assert list(find_sources(tmp_path / "text")) == ["a", "link/a"]
+
+    def test_a_link_to_a_folder_that_holds_it(self, tmp_path):
+        (tmp_path / "text" / "part").mkdir(parents=True)
+        (tmp_path / "text" / "part" / "link").symlink_to(tmp_path / "text")
+        with pytest.raises(ValueError, match="link: is a link to a folder that it lies in; remove it"):
+            find_sources(tmp_path / "text")
+
     def test_a_folder_with_no_files(self, tmp_path):
         (tmp_path / "_SUCCESS").touch()
         with pytest.raises(ValueError, match="a folder with no files of text"):
@@ -89,6 +102,12 @@ def test_kinds_do_not_mix():
     assert kind_of(["a.txt", "b"]) == "lines"
     with pytest.raises(ValueError, match="a.parquet is Parquet and b is not"):
         kind_of(["a.parquet", "b"])
+
+
+def test_columns_in_names_of_folders_are_refused():
+    assert kind_of(["lang=en/a", "lang=de/b"]) == "lines"
+    with pytest.raises(ValueError, match="lang=en/a.parquet: a column of it is but in the name lang=en"):
+        kind_of(["a=b.parquet", "lang=en/a.parquet"])
 
 
 class TestChanged:

@@ -39,8 +39,11 @@ class Lock:
         """
         if fcntl is None:
             return cls(None)
-        flags = os.O_RDONLY if path.is_dir() else os.O_RDWR  # some file systems lock only what can be written
-        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+        flags = os.O_NOFOLLOW | os.O_NONBLOCK
+        try:
+            descriptor = os.open(path, os.O_RDWR | flags)  # some file systems lock only what can be written
+        except IsADirectoryError:
+            descriptor = os.open(path, os.O_RDONLY | flags)
         try:
             fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
         except BaseException as error:

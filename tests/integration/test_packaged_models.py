@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +62,12 @@ def test_it_translates_without_torch_and_mecab():
     found = run_without("torch,fugashi,ipadic", "translate", "--model", "en-ja", "--beam", "5", text=lines)
     assert (found.returncode, found.stderr) == (0, "")
     assert found.stdout.splitlines() == list(EASY["en-ja"].values())
+
+
+def test_the_readme_shows_what_it_says():
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    english, japanese = re.search(r"echo '(.+)' \| trellex translate en-ja +# (\S+)", readme).groups()
+    assert package.load("en-ja").translate([english]) == [japanese]
 
 
 def test_what_japanese_sources_need_is_named():

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -134,3 +135,10 @@ def test_a_file_system_that_keeps_no_locks(tmp_path, monkeypatch):
     monkeypatch.setattr(locks.fcntl, "flock", fail)
     with exclusive(tmp_path) as lock:
         assert not lock.is_certain
+
+
+def test_a_folder_that_comes_while_it_is_looked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "is_dir", lambda _: False)  # as it was a moment ago
+    lock = Lock.take(tmp_path)
+    assert lock.is_of(tmp_path)
+    lock.release()

@@ -40,7 +40,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 unit: $(READY)
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 APT := apt-get install --yes --quiet --no-install-recommends
 chromium:  ## the browser that tests the server's page, by apt-get where there is none; TRELLEX_NO_BROWSER=1 does without

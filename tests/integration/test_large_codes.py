@@ -32,6 +32,7 @@ def test_training_goes_on_and_info_tells_of_it(trellex, write_recipe, tmp_path, 
     assert told["#out"] > 0
 
 
+@pytest.mark.slow
 def test_a_grid_and_its_report(process, data, write_recipe, tmp_path):
     recipe = write_recipe(tmp_path / "recipe", max_steps=2, validate_every=1, save_every=2, patience=None)
     labels = ["binary-ec (complete, memory 3)", "binary-ec (exact decoding)", "shelves (words 8, visit 2)"]

@@ -57,6 +57,7 @@ def test_two_processes_have_the_losses_of_one(torchrun, trellex, write_recipe, t
     )
 
 
+@pytest.mark.slow
 def test_all_processes_know_of_a_plateau(torchrun, trellex, write_recipe, tmp_path):
     # nothing is learnt so soon, so that every evaluation halves the rate of those who hear of it
     settings = {"dropout": 0.0, "batch_sentences": 64, "validate_every": 1, "max_steps": 8, "learning_rate": 0.02}

@@ -175,6 +175,7 @@ def test_bulk_translation_is_timed(tmp_path):
     assert speed > whole > 0
 
 
+@pytest.mark.slow
 def test_startup_compares_ways_to_start():
     script, model = SCRIPT.with_name("startup.py"), Path(__file__).parents[1] / "models" / "export"
     other = ("--other", SCRIPT.parents[1] / "src")

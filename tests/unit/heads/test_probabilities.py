@@ -102,9 +102,11 @@ class TestSumInSinglePrecision:
     @pytest.mark.parametrize("options", [{}, {"loss": "trellis"}, {"mixtures": 4}, {"hidden_layer": 7}], ids=name_of)
     def test_is_1(self, vocab, options):
         h = hidden_states(2).float()
-        for spec in families(vocab):
-            head = trained_head(with_bits_options(spec, **options), vocab, h)
-            probs = np.exp(all_log_probs(head, h).astype(np.float64))
+        plain = families(vocab)
+        for spec in [with_bits_options(spec, **options) for spec in plain]:
+            if options and spec in plain:
+                continue  # no bits
+            probs = np.exp(all_log_probs(trained_head(spec, vocab, h), h).astype(np.float64))
             assert np.abs(probs.sum(-1) - 1).max() < 1e-5, spec
 
     @pytest.mark.parametrize("options", [{}, {"loss": "trellis"}, {"mixtures": 4}], ids=name_of)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from scipy.special import logsumexp, softmax
 
@@ -43,9 +45,12 @@ def redundant_bits(register: Register, bits: list[int]) -> list[int]:
     return [sum(int(g) * x for g, x in zip(mask, padded[t:], strict=False)) % 2 for t in steps for mask in masks]
 
 
+@cache
 def code_words(register: Register, size: int, bits: int) -> np.ndarray:
     """The redundant bits of the words 0 … size − 1. [V, L]"""
-    return np.array([redundant_bits(register, [w >> i & 1 for i in range(bits)]) for w in range(size)], float)
+    words = np.array([redundant_bits(register, [w >> i & 1 for i in range(bits)]) for w in range(size)], float)
+    words.setflags(write=False)
+    return words
 
 
 class Enumeration:

@@ -121,7 +121,7 @@ def test_samples_follow_the_distribution(ecc, size):
     bits = num_bits(size)
     logits = np.random.default_rng(size).normal(size=ecc.length(bits)) * 0.7
     truth = Enumeration(logits[None], code_words(ecc.register, size, bits))
-    drawn = ecc.sample(np.broadcast_to(logits, (100_000, len(logits))), size=size, generator=0)
+    drawn = ecc.sample(np.broadcast_to(logits, (30_000, len(logits))), size=size, generator=0)
     observed = np.bincount(drawn, minlength=size)
     assert len(observed) == size
     expected = truth.probs[0] * len(drawn)

@@ -62,6 +62,11 @@ class Layout:
         return "".join(part if isinstance(part, str) else self._written(translations[part]) for part in self._parts)
 
 
+def without_markup(text: str) -> str:
+    """The text of HTML, as far as it is to be translated."""
+    return " ".join(html.unescape(part) for part, is_text in _markup(text) if is_text)
+
+
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
     """Lines and their ends, each with whether it is to be translated."""
     for place, part in enumerate(_LINE_END.split(text)):

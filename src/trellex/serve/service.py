@@ -88,29 +88,36 @@ class Service:
     async def translate(
         self, texts: Sequence[str], pairs: Sequence[Pair], is_html: bool = False, alternatives: int = 0
     ) -> list[list[str]]:
-        """The translations of each text, best first, all of them different; raises HTTPException if it has too much."""
-        layouts = [Layout(text, *pair, is_html) for text, pair in zip(texts, pairs, strict=True)]
-        count = sum(len(layout.sentences) for layout in layouts)
+        """The translations of each text, best first, all of them different; raises HTTPException if it has too much.
+
+        A text whose source is its target stays as it is.
+        """
+        layouts = {
+            place: Layout(text, *pair, is_html)
+            for place, (text, pair) in enumerate(zip(texts, pairs, strict=True))
+            if pair.source != pair.target
+        }
+        count = sum(len(layout.sentences) for layout in layouts.values())
         if count > self.settings.max_sentences:
             most = self.settings.max_sentences
             raise HTTPException(400, f"q: {count:,} sentences, more than {most:,}; send them in parts")
-        self.metrics.characters(sum(map(len, texts)))
+        self.metrics.characters(sum(len(texts[place]) for place in layouts))
         search = SearchSettings(max(self.settings.beam, alternatives + 1), alternatives + 1)
-        lines: dict[Pair, list[str]] = {pair: [] for pair in pairs}
-        for layout, pair in zip(layouts, pairs, strict=True):
-            lines[pair] += layout.sentences
+        lines: dict[Pair, list[str]] = {pairs[place]: [] for place in layouts}
+        for place, layout in layouts.items():
+            lines[pairs[place]] += layout.sentences
         remaining = {}
         for pair, sentences in lines.items():
             wish = Wish(pair, search, replace_unknown=self.settings.replace_unknown)
             remaining[pair] = iter(await self.batcher.translate(sentences, wish))
-        answers = []
-        for layout, pair in zip(layouts, pairs, strict=True):
-            found = [_fine(next(remaining[pair])) for _ in layout.sentences]
+        answers = [[text] for text in texts]
+        for place, layout in layouts.items():
+            found = [_fine(next(remaining[pairs[place]])) for _ in layout.sentences]
             filled = [
-                layout.filled([best[min(place, len(best) - 1)].text if best else "" for best in found])
-                for place in range(alternatives + 1)
+                layout.filled([best[min(rank, len(best) - 1)].text if best else "" for best in found])
+                for rank in range(alternatives + 1)
             ]
-            answers.append(list(dict.fromkeys(filled)))
+            answers[place] = list(dict.fromkeys(filled))
         return answers
 
 

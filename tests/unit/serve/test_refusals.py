@@ -55,8 +55,8 @@ class TestBodies:
         ("field", "value"),
         [
             *(("q", value) for value in (1, True, {}, [1], [["a"]], [None], "", [], 1.5, ["a", {}])),
-            *(("source", value) for value in (1, [], {}, "", "x" * 100, "fr", "\ud800", "ja")),
-            *(("target", value) for value in (1, [], {}, "", "fr", "en", "auto", "\x00")),
+            *(("source", value) for value in (1, [], {}, "", "x" * 100, "fr", "\ud800", "jp")),
+            *(("target", value) for value in (1, [], {}, "", "fr", "eng", "auto", "\x00")),
             *(("format", value) for value in (1, [], "pdf", "\ud800")),
             *(("alternatives", value) for value in (-1, 11, "a", [], 1.5, True, 10**30, {})),
             ("api_key", 5),

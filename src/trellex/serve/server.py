@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import h11
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from trellex.serve.middleware import CLOSE, SAFETY, SOON, error_answer
 from trellex.signals import ENDING, handled
 
 HEAD_SECONDS = 10.0  # for the head of a request, which comes in one piece, after what is left of the one before
@@ -27,7 +29,10 @@ TALKATIVE = ("python_multipart", "multipart")  # loggers that tell of the bytes 
 
 
 class Connection(H11Protocol):
-    """A connection that is cut if the head of a request does not come, or an answer is not taken."""
+    """A connection that is cut if the head of a request does not come, or an answer is not taken.
+
+    What never gets to the application, one connection too many or no HTTP, is refused as the application refuses.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -35,6 +40,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            self.app = error_answer(503, "too many connections; try again later", {**SAFETY, **SOON, **CLOSE})
         self._set(HEAD_SECONDS, self._close_idle)
 
     def on_response_complete(self) -> None:
@@ -52,6 +59,16 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget(*self._deadlines)
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # else there is an answer already
+            told = error_answer(400, "the request is not valid HTTP", {**SAFETY, **CLOSE})
+            head = h11.Response(status_code=400, headers=told.raw_headers, reason=b"Bad Request")
+            for event in (head, h11.Data(data=bytes(told.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _close_idle(self) -> None:
         """Close it unless a request is under way; an answer may still be taken for a while."""
@@ -93,7 +110,6 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=bool(proxies),
                 forwarded_allow_ips=proxies or None,
-                limit_concurrency=MAX_CONNECTIONS,
                 timeout_keep_alive=IDLE_SECONDS,
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )

@@ -16,10 +16,9 @@ from trellex.serve.languages import Languages
 from trellex.serve.layout import Layout
 from trellex.serve.limits import ApiKeys, Rate, address_of
 from trellex.serve.metrics import Metrics
+from trellex.serve.middleware import SOON
 from trellex.serve.settings import ServeSettings
 from trellex.translator import Translation, Translator
-
-SOON = {"retry-after": "5"}
 
 Result = TypeVar("Result")
 

@@ -113,6 +113,45 @@ def test_who_takes_no_answer_is_cut(app, monkeypatch, times):
     serving(app(), talk)
 
 
+def is_refused(answer, status, message):
+    head, _, body = answer.partition(b"\r\n\r\n")
+    headers = head.lower().split(b"\r\n")
+    expected = {b"connection: close", b"content-type: application/json", b"x-content-type-options: nosniff"}
+    return headers[0].startswith(b"http/1.1 %d " % status) and expected < set(headers) and message in body
+
+
+def test_one_connection_too_many_is_told_so(app, monkeypatch):
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 1)
+
+    async def talk(running):
+        _, writer = await asyncio.open_connection(*place_of(running).getsockname())
+        await until(lambda: running.server_state.connections)
+        refusal = await said(running, HEALTH + b"\r\n")
+        writer.close()
+        await until(lambda: not running.server_state.connections)
+        return refusal, await said(running, HEALTH + b"Connection: close\r\n\r\n")
+
+    refusal, answer = serving(app(), talk)
+    assert is_refused(refusal, 503, b'{"error":"too many connections; try again later"}')
+    assert b"\r\nretry-after: 5\r\n" in refusal
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize("sent", [b"\x00\r\n\r\n", HEALTH + b"Transfer-Encoding: chunked\r\n\r\nno number\r\n"])
+def test_what_is_no_http_is_told_so(app, caplog, sent):
+    answer = serving(app(), lambda running: said(running, sent))
+    assert is_refused(answer, 400, b'{"error":"the request is not valid HTTP"}')
+    assert answer.count(b"HTTP/1.1") == 1
+    assert caplog.text == ""
+
+
+def test_what_is_no_http_after_an_answer_ends_the_connection(app, caplog):
+    head = HEALTH + b"Transfer-Encoding: chunked\r\n\r\n"
+    answer = serving(app(), lambda running: said(running, head, b"no number\r\n"))
+    assert answer.count(b"HTTP/1.1") == 1
+    assert caplog.text == ""
+
+
 @pytest.mark.parametrize(("proxies", "expected"), [([], [200, 429, 429]), (["127.0.0.1"], [200, 200, 429])])
 def test_only_a_proxy_that_is_named_tells_who_asks(app, proxies, expected):
     async def talk(running):

@@ -10,6 +10,7 @@ from trellex.text.languages import UNSPACED
 from trellex.text.sentences import sentences
 
 _LINE_END = re.compile(r"(\r\n|\n|\r)")
+_HUGE_NUMBER = re.compile(r"&#[0-9]{100,};?")  # of no character, and of too many digits for Python to read
 _TAG = re.compile(r"""</?[a-zA-Z](?:"[^"]*"|'[^']*'|[^'"<>])*>|<[!?][^<>]*>""")
 _OPENING = re.compile(r"<(!--|(?:script|style|code|pre|textarea)\b)", re.IGNORECASE)
 _CLOSING = {"!--": "-->"}  # others are closed by their name
@@ -37,7 +38,7 @@ class Layout:
         self._between = "" if target in UNSPACED else " "
         for part, is_text in _markup(text) if is_html else _lines(text):
             if is_text:
-                self._add(html.unescape(part) if is_html else part)
+                self._add(_unescaped(part) if is_html else part)
             else:
                 self._parts.append(part)
 
@@ -64,7 +65,11 @@ class Layout:
 
 def without_markup(text: str) -> str:
     """The text of HTML, as far as it is to be translated."""
-    return " ".join(html.unescape(part) for part, is_text in _markup(text) if is_text)
+    return " ".join(_unescaped(part) for part, is_text in _markup(text) if is_text)
+
+
+def _unescaped(part: str) -> str:
+    return html.unescape(_HUGE_NUMBER.sub("\ufffd", part))
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:

@@ -39,6 +39,8 @@ def test_sentences_get_a_space_between_where_words_have_one():
         ("<script>if (a < b) c('</p>')</SCRIPT>One.", "<script>if (a < b) c('</p>')</SCRIPT>[One.]"),
         ("<style>p {}</style><code>x = 1</code>One.", "<style>p {}</style><code>x = 1</code>[One.]"),
         ("1 < 2 and 3 > 2", "[1 &lt; 2 and 3 &gt; 2]"),
+        (f"a&#{'1' * 5000};b&#{'0' * 99}c", "[a\ufffdb\ufffdc]"),
+        (f"a&#x{'1' * 5000};b", "[a\ufffdb]"),
         ("One.\n  Two.", "[One.][Two.]"),
         ("One <!-- never closed", "[One] <!-- never closed"),
         ("<pre>never closed", "<pre>never closed"),

@@ -39,11 +39,10 @@ async def explained(request: Request, service: TheService) -> Response:
     if len(layout.sentences) > most:
         raise HTTPException(400, f"q: {len(layout.sentences):,} sentences, more than {most:,} to explain; send less")
     service.metrics.characters(len(asked.q))
-    calls = (
-        service.batcher.call(pair, partial(_explain, sentence, asked, (asked.seed or 0) + place))
-        for place, sentence in enumerate(layout.sentences)
-    )
-    found = await service.bounded(request, _all(*calls))
+    calls = [
+        partial(_explain, sentence, asked, (asked.seed or 0) + place) for place, sentence in enumerate(layout.sentences)
+    ]
+    found = await service.bounded(request, service.batcher.call_each(pair, calls))
     text = json.dumps(layout.filled([each for each, _ in found]))
     sentences = ",".join(facts for _, facts in found)
     return Response(f'{{"translatedText":{text},"sentences":[{sentences}]}}', media_type=JSON)

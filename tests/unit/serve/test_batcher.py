@@ -205,6 +205,25 @@ def test_functions_are_called_with_the_translator(held):
     assert (name, asked) == ("translate-0", held)
 
 
+def test_functions_of_one_request_take_turns_with_others(held):
+    batcher = Batcher([{PAIR: held}], 100, 100)
+
+    async def job():
+        first = asyncio.ensure_future(batcher.translate(["first"], GREEDY))
+        await begun(held)
+        calls = [lambda it, name=name: it.batches.append(name) or name for name in "ab"]
+        called = asyncio.ensure_future(batcher.call_each(PAIR, calls))
+        await waiting(batcher, 2)
+        other = asyncio.ensure_future(batcher.translate(["other"], GREEDY))
+        await waiting(batcher, 3)
+        held.may_go_on.set()
+        await asyncio.gather(first, other)
+        return await called
+
+    assert run(batcher, job) == ["a", "b"]
+    assert held.batches == [["first"], "a", ["other"], "b"]
+
+
 def test_what_a_real_model_says_does_not_depend_on_neighbours(translator, kept):
     batcher = Batcher([{PAIR: translator}], 64, 1000)
     lines = [[line] * (1 + place % 3) for place, line in enumerate(list(kept) * 5)]

@@ -1,8 +1,10 @@
 """The endpoints that explain, and the files of the page."""
 
+import asyncio
 import json
 import re
 
+import httpx
 import pytest
 
 import trellex
@@ -109,6 +111,24 @@ class TestExplain:
         assert explained(keyed, api_key="key").status_code == 200
         rare = app(spelling, requests_per_minute=1)
         assert [explained(rare).status_code for _ in range(2)] == [200, 429]
+
+    def test_a_refused_one_leaves_nothing_to_do(self, app, spelling):
+        """No thread has been started, so that the first one waits; the second has room for one of its sentences."""
+        served = app(spelling, max_waiting=3, max_sentences=2)
+        batcher = served.state.service.batcher
+        body = {"q": f"{LINE} He ate rice .", "source": "en", "target": "ja"}
+
+        async def run():
+            transport = httpx.ASGITransport(app=served)
+            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+                first = asyncio.ensure_future(client.post("/explain", json=body))
+                while batcher.waiting < 2:
+                    await asyncio.sleep(0.001)
+                refusal = await client.post("/explain", json=body)
+                first.cancel()
+                return refusal.status_code, batcher.waiting
+
+        assert asyncio.run(asyncio.wait_for(run(), 30)) == (503, 2)
 
     def test_is_described(self, app, ask):
         [answer] = ask(app(), ("GET", "/openapi.json", {}))

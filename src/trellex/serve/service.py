@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from trellex.explanation import explain
+from trellex.explanation import explain, model_facts
 from trellex.search import SearchSettings
 from trellex.serve.batcher import Batcher, FullError, Pair, Wish
 from trellex.serve.languages import Languages
@@ -18,6 +18,7 @@ from trellex.serve.limits import ApiKeys, Rate, address_of
 from trellex.serve.metrics import Metrics
 from trellex.serve.middleware import SOON
 from trellex.serve.settings import ServeSettings
+from trellex.text.languages import language_name
 from trellex.translator import Translation, Translator
 
 Result = TypeVar("Result")
@@ -42,6 +43,7 @@ class Service:
         self.batcher = Batcher(by_pair, settings.batch_tokens, settings.max_waiting, self.metrics.batch)
         self.metrics.watch_waiting(lambda: self.batcher.waiting)
         self.languages = Languages(self.batcher.pairs)
+        self.models = [_named(model_facts(translator)) for translator in by_pair[0].values()]
 
     def try_out(self) -> None:
         """Translate with every model, so that what is missing is told, and code compiled, before there are clients."""
@@ -136,6 +138,10 @@ def _by_pair(translators: Sequence[Translator]) -> Mapping[Pair, Translator]:
     if not found:
         raise ValueError("models: there are none; give at least one")
     return found
+
+
+def _named(facts: dict[str, Any]) -> dict[str, Any]:
+    return facts | {f"{side}_name": language_name(facts[side]) for side in ("source", "target")}
 
 
 async def _gone(request: Request) -> None:

@@ -144,6 +144,18 @@ def test_models_tell_their_sizes(app, ask, spelling):
     assert (answer.json()[0]["words"], answer.json()[0]["redundant_bits"]) == (372, 30)
 
 
+def test_models_wait_for_nothing(app, spelling):
+    """No thread has been started, and nothing reads the body that is too large."""
+    served = app(spelling)
+
+    async def run():
+        transport = httpx.ASGITransport(app=served)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.request("GET", "/models", content=b" " * 2_000_000)
+
+    assert asyncio.run(asyncio.wait_for(run(), 30)).status_code == 200
+
+
 class TestPage:
     def test_is_at_the_root_under_a_strict_policy(self, app, ask):
         [answer] = ask(app(), ("GET", "/", {}))

@@ -182,6 +182,13 @@ class TestProblems:
             page.wait_for_selector("#problem")
             assert page.locator("#problem").inner_text() == "The server does not answer. Is it still running?"
 
+    def test_a_server_that_has_too_much_to_do(self, running, server):
+        with opened(running, "about:blank", expected=["503"]) as page:
+            refusal = {"error": "too many connections; try again later"}
+            page.route("**/models", lambda route: route.fulfill(status=503, json=refusal))
+            page.goto(server.url)
+            expect(page.locator("#problem")).to_have_text("Too many connections; try again later")
+
     def test_a_key_that_is_needed(self, open_page, serving, tmp_path):
         (tmp_path / "keys").write_text("right\n")
         with (

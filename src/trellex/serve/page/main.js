@@ -172,8 +172,8 @@ async function begin() {
     models = served;
     text.maxLength = Math.min(settings.charLimit, MOST_CHARACTERS);
     show(byId("key-field"), settings.keyRequired);
-  } catch {
-    tell("The server does not answer. Is it still running?");
+  } catch (error) {
+    tell(error.message);
     return;
   }
   const names = models.map((each, place) => make("option", { value: place }, `${each.source_name} → ${each.target_name}`));

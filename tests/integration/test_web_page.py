@@ -271,6 +271,9 @@ class TestWords:
                 assert page.locator("#detail").is_hidden()
                 assert button.get_attribute("aria-expanded") == "false"
                 assert button.evaluate("each => each === document.activeElement")
+            words(page).nth(2).focus()
+            page.keyboard.press("Escape")  # there is nothing left to close
+            expect(words(page).nth(2)).to_be_focused()
 
     @pytest.mark.parametrize("by", ["hover", "focus"])
     def test_where_it_looked_is_shown(self, open_page, translator, by):

@@ -117,6 +117,7 @@ function readToken(token, isUnknown) {
 function choose(place) {
   chosen = place;
   for (const [sentence, each] of shown.entries()) {
+    each.list.onkeydown = null;
     each.buttons.forEach((button, word) => {
       button.setAttribute("aria-expanded", String(place?.[0] === sentence && place?.[1] === word));
     });

@@ -175,6 +175,18 @@ class TestProblems:
             write(page, OTHER)
             assert page.locator("#problem").is_hidden()
 
+    def test_a_text_that_is_too_long_is_not_cut(self, open_page):
+        with open_page() as page:
+            write(page)
+            page.locator("#text").fill("🦊" * 1001)
+            expect(page.locator("#problem")).to_have_text(
+                "The text has 1,001 characters, more than the 1,000 that are explained at a time. Shorten it."
+            )
+            assert translation(page) == ""
+            assert page.locator("#text").input_value() == "🦊" * 1001
+            write(page, OTHER)
+            assert page.locator("#problem").is_hidden()
+
     def test_a_server_that_is_gone(self, open_page):
         with open_page(expected=["ERR_CONNECTION_REFUSED"]) as page:
             page.route("**/explain", lambda route: route.abort("connectionrefused"))

@@ -93,7 +93,7 @@ class TestTranslate:
         if how == "files":  # multipart
             options = {"files": {name: (None, value) for name, value in fields.items()}}
         if how == "params":
-            options = {"params": fields, "headers": {"content-type": "application/x-www-form-urlencoded"}}
+            options = {"params": fields}
         [answer] = ask(app(), ("POST", "/translate", options))
         assert (answer.status_code, answer.json()) == (200, {"translatedText": kept[TWO[0]]})
 

@@ -185,12 +185,13 @@ class TestWaiting:
 
 def test_threads_work_side_by_side(held):
     other = Held()
-    other.may_go_on.set()
     batcher = Batcher([{PAIR: held}, {PAIR: other}], 1, 100)
 
     async def job():
         asked = asyncio.ensure_future(batcher.translate(["a", "b", "c"], GREEDY))
         await begun(held)
+        await begun(other)
+        other.may_go_on.set()
         while len(other.batches) < 2:  # while the one is held, the other does the rest
             await asyncio.sleep(0.001)
         held.may_go_on.set()

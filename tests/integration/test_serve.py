@@ -37,6 +37,13 @@ def metric(server, name):
     return float(line.split()[1])
 
 
+def until(condition):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 class TestClientByOthers:
     def test_translates(self, server):
         client = LibreTranslateAPI(server.url)
@@ -165,10 +172,7 @@ class TestClientsThatMisbehave:
             connection = socket.create_connection(("127.0.0.1", server.port))
             connection.sendall(self.head(len(body)) + body)
             connection.close()
-        deadline = time.monotonic() + 30
-        while metric(server, "trellex_requests_dropped_total") < before + 5:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: metric(server, "trellex_requests_dropped_total") >= before + 5)
         assert metric(server, "trellex_waiting_sentences") == 0
         assert is_well(server)
 
@@ -188,8 +192,7 @@ class TestEnd:
                 target=lambda: answers.append(httpx.post(f"{server.url}/translate", json=MANY, timeout=60))
             )
             asking.start()
-            while metric(server, "trellex_waiting_sentences") == 0:
-                time.sleep(0.01)
+            until(lambda: metric(server, "trellex_waiting_sentences") > 0)
             server.process.send_signal(number)
             asking.join(60)
             assert server.process.wait(60) == 128 + number

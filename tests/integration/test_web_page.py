@@ -175,12 +175,31 @@ class TestProblems:
             write(page, OTHER)
             assert page.locator("#problem").is_hidden()
 
+    def test_a_text_that_is_too_long_is_not_cut(self, open_page):
+        with open_page() as page:
+            write(page)
+            page.locator("#text").fill("🦊" * 1001)
+            expect(page.locator("#problem")).to_have_text(
+                "The text has 1,001 characters, more than the 1,000 that are explained at a time. Shorten it."
+            )
+            assert translation(page) == ""
+            assert page.locator("#text").input_value() == "🦊" * 1001
+            write(page, OTHER)
+            assert page.locator("#problem").is_hidden()
+
     def test_a_server_that_is_gone(self, open_page):
         with open_page(expected=["ERR_CONNECTION_REFUSED"]) as page:
             page.route("**/explain", lambda route: route.abort("connectionrefused"))
             page.locator("#text").fill(LINE)
             page.wait_for_selector("#problem")
             assert page.locator("#problem").inner_text() == "The server does not answer. Is it still running?"
+
+    def test_a_server_that_has_too_much_to_do(self, running, server):
+        with opened(running, "about:blank", expected=["503"]) as page:
+            refusal = {"error": "too many connections; try again later"}
+            page.route("**/models", lambda route: route.fulfill(status=503, json=refusal))
+            page.goto(server.url)
+            expect(page.locator("#problem")).to_have_text("Too many connections; try again later")
 
     def test_a_key_that_is_needed(self, open_page, serving, tmp_path):
         (tmp_path / "keys").write_text("right\n")
@@ -264,6 +283,9 @@ class TestWords:
                 assert page.locator("#detail").is_hidden()
                 assert button.get_attribute("aria-expanded") == "false"
                 assert button.evaluate("each => each === document.activeElement")
+            words(page).nth(2).focus()
+            page.keyboard.press("Escape")  # there is nothing left to close
+            expect(words(page).nth(2)).to_be_focused()
 
     @pytest.mark.parametrize("by", ["hover", "focus"])
     def test_where_it_looked_is_shown(self, open_page, translator, by):

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from trellex.serve.languages import AUTO
+from trellex.serve.layout import without_markup
 from trellex.serve.middleware import CLOSE
 from trellex.serve.requests import ApiRequest, DetectRequest, TranslateRequest, read_fields
 from trellex.serve.service import Service
@@ -31,9 +32,6 @@ class Detection(BaseModel):
 
     confidence: int
     language: str
-
-
-NONE = Detection(confidence=0, language=AUTO)  # where nothing leads to the target
 
 
 class TranslateAnswer(BaseModel):
@@ -100,13 +98,14 @@ async def translate(request: Request, service: TheService) -> dict[str, Any]:
 
 
 async def _translated(service: Service, asked: TranslateRequest, texts: list[str], is_list: bool) -> dict[str, Any]:
+    is_html = asked.format == "html"
     if asked.source == AUTO:
-        guesses = await service.languages.detect(texts, service.batcher, asked.target)
-        detected = [Detection(**guess[0]) if guess else NONE for guess in guesses]
+        looked_at = [without_markup(text) for text in texts] if is_html else texts
+        detected = [Detection(**best) for best, *_ in await service.languages.detect(looked_at, service.batcher)]
     else:
         detected = [Detection(confidence=100, language=asked.source)] * len(texts)
-    pairs = [service.languages.pair(each.language, asked.target) for each in detected]
-    found = await service.translate(texts, pairs, asked.format == "html", asked.alternatives or 0)
+    pairs = [service.languages.pair_or_same(each.language, asked.target) for each in detected]
+    found = await service.translate(texts, pairs, is_html, asked.alternatives or 0)
     best, others = [text for text, *_ in found], [rest for _, *rest in found]
     answer: dict[str, Any] = {"translatedText": best if is_list else best[0]}
     if asked.alternatives:

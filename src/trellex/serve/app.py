@@ -68,11 +68,14 @@ def create_app(
 def _description(app: FastAPI, languages: Languages) -> dict[str, Any]:
     """The description of the API, with the languages that are served."""
     described = FastAPI.openapi(app)  # which is made once, and then given again
-    for path, sources in (("/translate", [AUTO, *languages.sources]), ("/explain", languages.sources)):
+    translated = {pair.target for pair in languages.pairs}
+    for path, sources, targets in (
+        ("/translate", [AUTO, *languages.sources], languages.codes),
+        ("/explain", languages.sources, translated),
+    ):
         for content in described["paths"][path]["post"]["requestBody"]["content"].values():
             fields = content["schema"]["properties"]
-            fields["source"]["enum"] = sources
-            fields["target"]["enum"] = sorted({pair.target for pair in languages.pairs})
+            fields["source"]["enum"], fields["target"]["enum"] = sources, sorted(targets)
     return described
 
 

@@ -126,8 +126,13 @@ class Batcher:
 
     async def call(self, pair: Pair, function: Callable[[Translator], Result]) -> Result:
         """What a function says of the translator of a pair, called in a thread that nobody else uses meanwhile."""
-        [found] = await self._done(object(), pair, [None], [1], lambda translator, _: [function(translator)])
+        [found] = await self.call_each(pair, [function])
         return found
+
+    async def call_each(self, pair: Pair, functions: Sequence[Callable[[Translator], Result]]) -> list[Result]:
+        """The same of several functions, each a batch of its own; all of them are let in, or none."""
+        weights = [self._batch_tokens] * len(functions)
+        return await self._done(object(), pair, functions, weights, _call)
 
     async def _done(
         self,
@@ -203,6 +208,10 @@ def _search(
 ) -> list[list[Translation] | str]:
     _, settings, scores, attention, replace_unknown = wish
     return translator.search(lines, settings, batch_tokens, None, scores, attention, replace_unknown)
+
+
+def _call(translator: Translator, functions: Sequence[Callable[[Translator], Result]]) -> list[Result]:
+    return [function(translator) for function in functions]
 
 
 def _each(

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from trellex.explanation import explain, model_facts
+from trellex.explanation import explain
 from trellex.serve.api import ERRORS, TheService, admitted
 from trellex.serve.layout import Layout
 from trellex.serve.requests import JSON, ExplainRequest
-from trellex.text.languages import language_name
 from trellex.translator import Translator
 
 MOST_CHARACTERS, MOST_SENTENCES = 1000, 20  # of a request, for an answer has kilobytes for every word
-
-Result = TypeVar("Result")
 
 router = APIRouter()
 
@@ -39,11 +34,10 @@ async def explained(request: Request, service: TheService) -> Response:
     if len(layout.sentences) > most:
         raise HTTPException(400, f"q: {len(layout.sentences):,} sentences, more than {most:,} to explain; send less")
     service.metrics.characters(len(asked.q))
-    calls = (
-        service.batcher.call(pair, partial(_explain, sentence, asked, (asked.seed or 0) + place))
-        for place, sentence in enumerate(layout.sentences)
-    )
-    found = await service.bounded(request, _all(*calls))
+    calls = [
+        partial(_explain, sentence, asked, (asked.seed or 0) + place) for place, sentence in enumerate(layout.sentences)
+    ]
+    found = await service.bounded(request, service.batcher.call_each(pair, calls))
     text = json.dumps(layout.filled([each for each, _ in found]))
     sentences = ",".join(facts for _, facts in found)
     return Response(f'{{"translatedText":{text},"sentences":[{sentences}]}}', media_type=JSON)
@@ -56,13 +50,6 @@ def _explain(sentence: str, asked: ExplainRequest, seed: int, translator: Transl
 
 
 @router.get("/models")
-async def models(request: Request, service: TheService) -> list[dict[str, Any]]:
+async def models(service: TheService) -> list[dict[str, Any]]:
     """What is served: for every pair of languages the output layer and its sizes."""
-    calls = (service.batcher.call(pair, model_facts) for pair in service.languages.pairs)
-    facts = await service.bounded(request, _all(*calls))
-    names = ({f"{side}_name": language_name(each[side]) for side in ("source", "target")} for each in facts)
-    return [each | more for each, more in zip(facts, names, strict=True)]
-
-
-async def _all(*calls: Awaitable[Result]) -> list[Result]:
-    return await asyncio.gather(*calls)
+    return service.models

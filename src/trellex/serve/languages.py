@@ -26,9 +26,10 @@ class Languages:
     def __init__(self, pairs: Sequence[Pair]) -> None:
         self.pairs = list(pairs)
         self.sources = list(dict.fromkeys(pair.source for pair in pairs))
+        self.codes = list(dict.fromkeys([*self.sources, *(pair.target for pair in pairs)]))
 
     def pair(self, source: str, target: str) -> Pair:
-        """Raises HTTPException of 400 that tells what is served instead."""
+        """A pair that a model translates. Raises HTTPException of 400 that tells what is served instead."""
         pair = Pair(source, target)
         if pair not in self.pairs:
             served = ", ".join(f"{each.source} to {each.target}" for each in self.pairs)
@@ -37,21 +38,22 @@ class Languages:
             )
         return pair
 
+    def pair_or_same(self, source: str, target: str) -> Pair:
+        """The same, or a language with itself, which needs no model. Raises HTTPException of 400."""
+        return Pair(source, target) if source == target and source in self.codes else self.pair(source, target)
+
     def facts(self) -> list[dict[str, Any]]:
-        """All languages, sources first, with what each is translated into."""
-        codes = dict.fromkeys([*self.sources, *(pair.target for pair in self.pairs)])
+        """All languages, sources first, with what each is translated into, itself at last."""
         return [
             {
                 "code": code,
                 "name": language_name(code),
-                "targets": [pair.target for pair in self.pairs if pair.source == code],
+                "targets": [*(pair.target for pair in self.pairs if pair.source == code), code],
             }
-            for code in codes
+            for code in self.codes
         ]
 
-    async def detect(
-        self, texts: Sequence[str], batcher: Batcher, target: str | None = None
-    ) -> list[list[dict[str, Any]]]:
+    async def detect(self, texts: Sequence[str], batcher: Batcher) -> list[list[dict[str, Any]]]:
         """Of each text the source languages with confidences in percent, best first.
 
         A single one is certain: there is nothing else that the text could be translated from. Of several, the
@@ -60,9 +62,8 @@ class Languages:
         Args:
             texts: of which the first characters are looked at
             batcher: whose translators know words
-            target: leave out languages that are not translated into this
         """
-        pairs = {pair.source: pair for pair in self.pairs[::-1] if target in (None, pair.target)}  # the first of each
+        pairs = {pair.source: pair for pair in self.pairs[::-1]}  # the first of each
         if len(pairs) == 1:
             return [[{"confidence": 100, "language": language} for language in pairs] for _ in texts]
         known = {

@@ -10,16 +10,23 @@ from trellex.text.languages import UNSPACED
 from trellex.text.sentences import sentences
 
 _LINE_END = re.compile(r"(\r\n|\n|\r)")
+_HUGE_NUMBER = re.compile(r"&#[0-9]{100,};?")  # of no character, and of too many digits for Python to read
 _TAG = re.compile(r"""</?[a-zA-Z](?:"[^"]*"|'[^']*'|[^'"<>])*>|<[!?][^<>]*>""")
-_OPENING = re.compile(r"<(!--|(?:script|style|code|pre|textarea)\b)", re.IGNORECASE)
-_CLOSING = {"!--": "-->"}  # others are closed by their name
+_NAME = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)(?=[\s/>])")  # where a tag begins
+_VOID = "area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr"  # elements without an end
+_KEPT = re.compile(
+    rf"""<(?:!--|(script|style|code|pre|textarea)(?=[\s/>])
+    |(?!(?:{_VOID})\s)([a-z][^\s/<>]*)\s(?:[^<>]*\s)?translate=["']?no(?=["'\s/>]))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_RAW = ("script", "style", "textarea")  # elements that hold no others
 
 
 class Layout:
     """A text that gets its sentences back translated.
 
-    Lines, empty ones among them, and white space around them stay. Of HTML, tags, comments, scripts, styles and code
-    stay, too; text between two tags is translated by itself.
+    Lines, empty ones among them, and white space around them stay. Of HTML, tags, comments, all of script, style, code,
+    pre and textarea, and elements with translate="no" stay, too; text between two tags is translated by itself.
 
     Args:
         text: plain or HTML
@@ -37,7 +44,7 @@ class Layout:
         self._between = "" if target in UNSPACED else " "
         for part, is_text in _markup(text) if is_html else _lines(text):
             if is_text:
-                self._add(html.unescape(part) if is_html else part)
+                self._add(_unescaped(part) if is_html else part)
             else:
                 self._parts.append(part)
 
@@ -62,6 +69,15 @@ class Layout:
         return "".join(part if isinstance(part, str) else self._written(translations[part]) for part in self._parts)
 
 
+def without_markup(text: str) -> str:
+    """The text of HTML, as far as it is to be translated."""
+    return " ".join(_unescaped(part) for part, is_text in _markup(text) if is_text)
+
+
+def _unescaped(part: str) -> str:
+    return html.unescape(_HUGE_NUMBER.sub("\ufffd", part))
+
+
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
     """Lines and their ends, each with whether it is to be translated."""
     for place, part in enumerate(_LINE_END.split(text)):
@@ -71,17 +87,27 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 def _markup(text: str) -> Iterator[tuple[str, bool]]:
     """The parts of HTML, each with whether it is to be translated. What is opened and never closed stays as it is."""
     begin = 0
-    lowered = text.lower() if len(text.lower()) == len(text) else text
-    for opening in _OPENING.finditer(text):
+    for opening in _KEPT.finditer(text):
         if opening.start() < begin:
             continue
-        name = opening[1].lower()
-        closing = _CLOSING.get(name, f"</{name}")
-        end = lowered.find(closing, opening.end())
         yield from _tags(text[begin : opening.start()])
-        begin = len(text) if end < 0 else end + (len(closing) if name in _CLOSING else 0)
+        begin = _end(text, opening.end(), opening[1] or opening[2])
         yield text[opening.start() : begin], False
     yield from _tags(text[begin:])
+
+
+def _end(text: str, begin: int, name: str | None) -> int:
+    """Where an element is closed, others of its name within it not counted; or a comment, which has no name."""
+    if name is None:
+        end = text.find("-->", begin)
+        return len(text) if end < 0 else end + len("-->")
+    name, depth = name.lower(), 1
+    for tag in _NAME.finditer(text, begin):
+        if tag[2].lower() == name:
+            depth += -1 if tag[1] else name not in _RAW
+            if not depth:
+                return tag.start()
+    return len(text)
 
 
 def _tags(text: str) -> Iterator[tuple[str, bool]]:

@@ -24,6 +24,7 @@ SAFETY = {
 }
 MAX_MESSAGE = 1000  # characters, for it may quote what was wrong
 CLOSE = {"connection": "close"}  # what is left of the body is not read
+SOON = {"retry-after": "5"}  # when to try again, in seconds
 
 log = logging.getLogger("trellex.serve")
 

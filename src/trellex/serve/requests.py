@@ -151,7 +151,7 @@ class ExplainRequest(ApiRequest):
 async def read_fields(request: Request) -> dict[str, Any]:
     """The fields of a body, and of the address where a form leaves them out. Raises HTTPException of 400.
 
-    A form's first value of a name counts.
+    A form's first value of a name counts. An empty body that does not tell its kind is an empty form.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == JSON or kind.endswith("+json"):
@@ -163,8 +163,7 @@ async def read_fields(request: Request) -> dict[str, Any]:
         if not isinstance(fields, dict):
             raise HTTPException(400, 'the body is not a JSON object; write {"q": …}')
         return fields
-    if kind not in FORMS:
-        await request.body()
+    if kind not in FORMS and (await request.body() or kind):
         raise HTTPException(400, f"Content-Type: expected {JSON}, {' or '.join(FORMS)}")
     form = await request.form(max_files=0, max_fields=MAX_FIELDS, max_part_size=1 << 62)
     fields = {}

@@ -16,9 +16,11 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from trellex.serve.middleware import CLOSE, SAFETY, SOON, error_answer
 from trellex.signals import ENDING, handled
 
-HEAD_SECONDS = 10.0  # for the head of a request, which comes in one piece
+HEAD_SECONDS = 10.0  # for the head of a request, which comes in one piece, after what is left of the one before
+ANSWER_SECONDS = 60.0  # for an answer to be taken
 IDLE_SECONDS = 5  # between two requests of a connection
 GRACE_SECONDS = 10  # to answer what is under way when the server is to end
 MAX_CONNECTIONS = 900  # below the 1,024 files that a process may mostly have open
@@ -27,39 +29,62 @@ TALKATIVE = ("python_multipart", "multipart")  # loggers that tell of the bytes 
 
 
 class Connection(H11Protocol):
-    """A connection that is closed if the head of a request does not come, as from a client that never sends it."""
+    """A connection that is cut if the head of a request does not come, or an answer is not taken.
 
-    _deadline: asyncio.TimerHandle | None = None
+    What never gets to the application, one connection too many or no HTTP, is refused as the application refuses.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._deadlines: dict[Callable[[], None], asyncio.TimerHandle] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._expect_head()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
-            self._forget()
+        if len(self.connections) > MAX_CONNECTIONS:
+            self.app = error_answer(503, "too many connections; try again later", {**SAFETY, **SOON, **CLOSE})
+        self._set(HEAD_SECONDS, self._close_idle)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._expect_head()
+        self._set(HEAD_SECONDS, self._close_idle)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._set(ANSWER_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._forget(self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget()
+        self._forget(*self._deadlines)
         super().connection_lost(exc)
 
-    def _expect_head(self) -> None:
-        self._forget()
-        self._deadline = self.loop.call_later(HEAD_SECONDS, self._give_up)
+    def send_400_response(self, msg: str) -> None:
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # else there is an answer already
+            told = error_answer(400, "the request is not valid HTTP", {**SAFETY, **CLOSE})
+            head = h11.Response(status_code=400, headers=told.raw_headers, reason=b"Bad Request")
+            for event in (head, h11.Data(data=bytes(told.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
-    def _give_up(self) -> None:
-        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+    def _close_idle(self) -> None:
+        """Close it unless a request is under way; an answer may still be taken for a while."""
+        if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
+            if self.transport.get_write_buffer_size() and self.transport.abort not in self._deadlines:
+                self._set(ANSWER_SECONDS, self.transport.abort)
 
-    def _forget(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def _set(self, seconds: float, act: Callable[[], None]) -> None:
+        self._forget(act)
+        self._deadlines[act] = self.loop.call_later(seconds, act)
+
+    def _forget(self, *acts: Callable[[], None]) -> None:
+        for act in acts:
+            if act in self._deadlines:
+                self._deadlines.pop(act).cancel()
 
 
 class Server(uvicorn.Server):
@@ -85,7 +110,6 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=bool(proxies),
                 forwarded_allow_ips=proxies or None,
-                limit_concurrency=MAX_CONNECTIONS,
                 timeout_keep_alive=IDLE_SECONDS,
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )

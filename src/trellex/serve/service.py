@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from trellex.explanation import explain
+from trellex.explanation import explain, model_facts
 from trellex.search import SearchSettings
 from trellex.serve.batcher import Batcher, FullError, Pair, Wish
 from trellex.serve.languages import Languages
 from trellex.serve.layout import Layout
 from trellex.serve.limits import ApiKeys, Rate, address_of
 from trellex.serve.metrics import Metrics
+from trellex.serve.middleware import SOON
 from trellex.serve.settings import ServeSettings
+from trellex.text.languages import language_name
 from trellex.translator import Translation, Translator
-
-SOON = {"retry-after": "5"}
 
 Result = TypeVar("Result")
 
@@ -43,6 +43,7 @@ class Service:
         self.batcher = Batcher(by_pair, settings.batch_tokens, settings.max_waiting, self.metrics.batch)
         self.metrics.watch_waiting(lambda: self.batcher.waiting)
         self.languages = Languages(self.batcher.pairs)
+        self.models = [_named(model_facts(translator)) for translator in by_pair[0].values()]
 
     def try_out(self) -> None:
         """Translate with every model, so that what is missing is told, and code compiled, before there are clients."""
@@ -88,29 +89,36 @@ class Service:
     async def translate(
         self, texts: Sequence[str], pairs: Sequence[Pair], is_html: bool = False, alternatives: int = 0
     ) -> list[list[str]]:
-        """The translations of each text, best first, all of them different; raises HTTPException if it has too much."""
-        layouts = [Layout(text, *pair, is_html) for text, pair in zip(texts, pairs, strict=True)]
-        count = sum(len(layout.sentences) for layout in layouts)
+        """The translations of each text, best first, all of them different; raises HTTPException if it has too much.
+
+        A text whose source is its target stays as it is.
+        """
+        layouts = {
+            place: Layout(text, *pair, is_html)
+            for place, (text, pair) in enumerate(zip(texts, pairs, strict=True))
+            if pair.source != pair.target
+        }
+        count = sum(len(layout.sentences) for layout in layouts.values())
         if count > self.settings.max_sentences:
             most = self.settings.max_sentences
             raise HTTPException(400, f"q: {count:,} sentences, more than {most:,}; send them in parts")
-        self.metrics.characters(sum(map(len, texts)))
+        self.metrics.characters(sum(len(texts[place]) for place in layouts))
         search = SearchSettings(max(self.settings.beam, alternatives + 1), alternatives + 1)
-        lines: dict[Pair, list[str]] = {pair: [] for pair in pairs}
-        for layout, pair in zip(layouts, pairs, strict=True):
-            lines[pair] += layout.sentences
+        lines: dict[Pair, list[str]] = {pairs[place]: [] for place in layouts}
+        for place, layout in layouts.items():
+            lines[pairs[place]] += layout.sentences
         remaining = {}
         for pair, sentences in lines.items():
             wish = Wish(pair, search, replace_unknown=self.settings.replace_unknown)
             remaining[pair] = iter(await self.batcher.translate(sentences, wish))
-        answers = []
-        for layout, pair in zip(layouts, pairs, strict=True):
-            found = [_fine(next(remaining[pair])) for _ in layout.sentences]
+        answers = [[text] for text in texts]
+        for place, layout in layouts.items():
+            found = [_fine(next(remaining[pairs[place]])) for _ in layout.sentences]
             filled = [
-                layout.filled([best[min(place, len(best) - 1)].text if best else "" for best in found])
-                for place in range(alternatives + 1)
+                layout.filled([best[min(rank, len(best) - 1)].text if best else "" for best in found])
+                for rank in range(alternatives + 1)
             ]
-            answers.append(list(dict.fromkeys(filled)))
+            answers[place] = list(dict.fromkeys(filled))
         return answers
 
 
@@ -130,6 +138,10 @@ def _by_pair(translators: Sequence[Translator]) -> Mapping[Pair, Translator]:
     if not found:
         raise ValueError("models: there are none; give at least one")
     return found
+
+
+def _named(facts: dict[str, Any]) -> dict[str, Any]:
+    return facts | {f"{side}_name": language_name(facts[side]) for side in ("source", "target")}
 
 
 async def _gone(request: Request) -> None:

@@ -79,6 +79,13 @@ class TestTranslate:
         assert translate(q=TWO[0], source="auto").json()["detectedLanguage"] == detected
         assert translate(q=TWO, source="auto").json()["detectedLanguage"] == [detected] * 2
 
+    @pytest.mark.parametrize("language", ["en", "ja"])
+    def test_a_language_to_itself_stays_as_it_is(self, translate, language):
+        q = ["may i ? ", "<b>a  &quot; b"]
+        for kind in ("text", "html"):
+            answer = translate(q=q, source=language, target=language, format=kind, alternatives=2)
+            assert answer.json() == {"translatedText": q, "alternatives": [[], []]}
+
     @pytest.mark.parametrize("how", ["data", "files", "params"])
     def test_forms(self, app, ask, kept, how):
         fields = {"q": TWO[0], "source": "en", "target": "ja", "format": "", "api_key": "", "alternatives": "0"}
@@ -86,7 +93,7 @@ class TestTranslate:
         if how == "files":  # multipart
             options = {"files": {name: (None, value) for name, value in fields.items()}}
         if how == "params":
-            options = {"params": fields, "headers": {"content-type": "application/x-www-form-urlencoded"}}
+            options = {"params": fields}
         [answer] = ask(app(), ("POST", "/translate", options))
         assert (answer.status_code, answer.json()) == (200, {"translatedText": kept[TWO[0]]})
 
@@ -108,7 +115,7 @@ class TestSeveralPairs:
         body = {"q": "s3 s4 s5", "source": "en", "target": "fr"}
         languages, answer = ask(served, ("GET", "/languages", {}), ("POST", "/translate", {"json": body}))
         targets = {each["code"]: each["targets"] for each in languages.json()}
-        assert targets == {"en": ["de", "fr"], "de": ["en"], "fr": []}
+        assert targets == {"en": ["de", "fr", "en"], "de": ["en", "de"], "fr": ["fr"]}
         assert answer.json()["translatedText"] == translators[2].translate(["s3 s4 s5"])[0]
 
     def test_the_known_words_tell_the_language(self, app, ask, pairs, translator):
@@ -130,11 +137,25 @@ class TestSeveralPairs:
         assert [each["language"] for each in answer["detectedLanguage"]] == ["en", "de", "en"]
         assert answer["translatedText"] == [kept[TWO[0]], *other.translate(lines[1:2]), kept[TWO[1]]]
 
-    def test_a_target_that_none_leads_to(self, app, translate, pairs, translator):
-        answer = translate(app(translator, *pairs(("de", "ja"))), q="a", source="auto", target="fr")
+    def test_the_language_is_told_whatever_the_target(self, app, translate, pairs, translator, kept):
+        [back] = pairs(("ja", "en"))
+        english, other = TWO[0], "s3 s4 s5"
+        expected = {"ja": [kept[english], other], "en": [english, *back.translate([other])]}
+        for target, texts in expected.items():
+            answer = translate(app(translator, back), q=[english, other], source="auto", target=target).json()
+            assert [each["language"] for each in answer["detectedLanguage"]] == ["en", "ja"]
+            assert answer["translatedText"] == texts
+
+    def test_markup_does_not_tell_the_language(self, app, translate, pairs, translator):
+        q = f"<p title='{TWO[0]}'>s3</p>"
+        answer = translate(app(translator, *pairs(("de", "ja"))), q=q, source="auto", format="html").json()
+        assert answer["detectedLanguage"] == {"confidence": 100, "language": "de"}
+
+    def test_a_target_that_the_language_does_not_lead_to(self, app, translate, pairs, translator):
+        answer = translate(app(translator, *pairs(("de", "fr"))), q=TWO[0], source="auto", target="fr")
         assert (answer.status_code, answer.json()["error"].split(";")[0]) == (
             400,
-            "source, target: 'auto' to 'fr' is not translated here",
+            "source, target: 'en' to 'fr' is not translated here",
         )
 
     def test_that_are_equal_are_refused(self, app, translator):
@@ -146,8 +167,8 @@ class TestAbout:
     def test_languages(self, app, ask):
         [answer] = ask(app(), ("GET", "/languages", {}))
         assert answer.json() == [
-            {"code": "en", "name": "English", "targets": ["ja"]},
-            {"code": "ja", "name": "Japanese", "targets": []},
+            {"code": "en", "name": "English", "targets": ["ja", "en"]},
+            {"code": "ja", "name": "Japanese", "targets": ["ja"]},
         ]
 
     def test_detect(self, app, ask):

@@ -185,12 +185,13 @@ class TestWaiting:
 
 def test_threads_work_side_by_side(held):
     other = Held()
-    other.may_go_on.set()
     batcher = Batcher([{PAIR: held}, {PAIR: other}], 1, 100)
 
     async def job():
         asked = asyncio.ensure_future(batcher.translate(["a", "b", "c"], GREEDY))
         await begun(held)
+        await begun(other)
+        other.may_go_on.set()
         while len(other.batches) < 2:  # while the one is held, the other does the rest
             await asyncio.sleep(0.001)
         held.may_go_on.set()
@@ -203,6 +204,25 @@ def test_functions_are_called_with_the_translator(held):
     batcher = Batcher([{PAIR: held}], 100, 100)
     name, asked = run(batcher, lambda: batcher.call(PAIR, lambda it: (threading.current_thread().name, it)))
     assert (name, asked) == ("translate-0", held)
+
+
+def test_functions_of_one_request_take_turns_with_others(held):
+    batcher = Batcher([{PAIR: held}], 100, 100)
+
+    async def job():
+        first = asyncio.ensure_future(batcher.translate(["first"], GREEDY))
+        await begun(held)
+        calls = [lambda it, name=name: it.batches.append(name) or name for name in "ab"]
+        called = asyncio.ensure_future(batcher.call_each(PAIR, calls))
+        await waiting(batcher, 2)
+        other = asyncio.ensure_future(batcher.translate(["other"], GREEDY))
+        await waiting(batcher, 3)
+        held.may_go_on.set()
+        await asyncio.gather(first, other)
+        return await called
+
+    assert run(batcher, job) == ["a", "b"]
+    assert held.batches == [["first"], "a", ["other"], "b"]
 
 
 def test_what_a_real_model_says_does_not_depend_on_neighbours(translator, kept):

@@ -1,8 +1,10 @@
 """The endpoints that explain, and the files of the page."""
 
+import asyncio
 import json
 import re
 
+import httpx
 import pytest
 
 import trellex
@@ -110,6 +112,24 @@ class TestExplain:
         rare = app(spelling, requests_per_minute=1)
         assert [explained(rare).status_code for _ in range(2)] == [200, 429]
 
+    def test_a_refused_one_leaves_nothing_to_do(self, app, spelling):
+        """No thread has been started, so that the first one waits; the second has room for one of its sentences."""
+        served = app(spelling, max_waiting=3, max_sentences=2)
+        batcher = served.state.service.batcher
+        body = {"q": f"{LINE} He ate rice .", "source": "en", "target": "ja"}
+
+        async def run():
+            transport = httpx.ASGITransport(app=served)
+            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+                first = asyncio.ensure_future(client.post("/explain", json=body))
+                while batcher.waiting < 2:
+                    await asyncio.sleep(0.001)
+                refusal = await client.post("/explain", json=body)
+                first.cancel()
+                return refusal.status_code, batcher.waiting
+
+        assert asyncio.run(asyncio.wait_for(run(), 30)) == (503, 2)
+
     def test_is_described(self, app, ask):
         [answer] = ask(app(), ("GET", "/openapi.json", {}))
         paths = answer.json()["paths"]
@@ -122,6 +142,18 @@ def test_models_tell_their_sizes(app, ask, spelling):
     names = {"source_name": "English", "target_name": "Japanese"}
     assert answer.json() == [model_facts(spelling) | names]
     assert (answer.json()[0]["words"], answer.json()[0]["redundant_bits"]) == (372, 30)
+
+
+def test_models_wait_for_nothing(app, spelling):
+    """No thread has been started, and nothing reads the body that is too large."""
+    served = app(spelling)
+
+    async def run():
+        transport = httpx.ASGITransport(app=served)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.request("GET", "/models", content=b" " * 2_000_000)
+
+    assert asyncio.run(asyncio.wait_for(run(), 30)).status_code == 200
 
 
 class TestPage:

@@ -39,10 +39,19 @@ def test_sentences_get_a_space_between_where_words_have_one():
         ("<script>if (a < b) c('</p>')</SCRIPT>One.", "<script>if (a < b) c('</p>')</SCRIPT>[One.]"),
         ("<style>p {}</style><code>x = 1</code>One.", "<style>p {}</style><code>x = 1</code>[One.]"),
         ("1 < 2 and 3 > 2", "[1 &lt; 2 and 3 &gt; 2]"),
+        (f"a&#{'1' * 5000};b&#{'0' * 99}c", "[a\ufffdb\ufffdc]"),
+        (f"a&#x{'1' * 5000};b", "[a\ufffdb]"),
         ("One.\n  Two.", "[One.][Two.]"),
         ("One <!-- never closed", "[One] <!-- never closed"),
         ("<pre>never closed", "<pre>never closed"),
         ('<br/>One.<img alt="x">', '<br/>[One.]<img alt="x">'),
+        ("<code-box>One.</code-box><PRE>x</pre-x></pre>", "<code-box>[One.]</code-box><PRE>x</pre-x></pre>"),
+        ("<pre>a<pre>b</pre>c</pre>One.", "<pre>a<pre>b</pre>c</pre>[One.]"),
+        ("<script>'<script>'</script>One.", "<script>'<script>'</script>[One.]"),
+        ('<b id=a translate="no">a<b>b</b>c</b>One.', '<b id=a translate="no">a<b>b</b>c</b>[One.]'),
+        ("<b\nTranslate=NO>a</B>One.", "<b\nTranslate=NO>a</B>[One.]"),
+        ("<b translate=none>One.</b><b data-translate=no>", "<b translate=none>[One.]</b><b data-translate=no>"),
+        ("<br translate='no'>One.", "<br translate='no'>[One.]"),
     ],
 )
 def test_html(text, expected):
@@ -50,7 +59,11 @@ def test_html(text, expected):
 
 
 @pytest.mark.parametrize(
-    "part", ["<a", "<!--", "<script>", "<a '", "<", "&", "</script", '<a "', "「", "（", ".", '."', ". ", "。"]
+    "part",
+    [
+        *("<a", "<!--", "<script>", "<a '", "<", "&", "</script", '<a "', "「", "（", ".", '."', ". ", "。"),
+        *("<b translate=no>", "<b translate=no></b>", "<b\n", " translate"),
+    ],
 )
 def test_a_long_text_of_odd_parts_is_read_in_reasonable_time(part):
     """By the square of its length this would take minutes."""

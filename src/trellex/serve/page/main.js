@@ -5,16 +5,18 @@ import { detail } from "./detail.js";
 import { byId, make, show } from "./elements.js";
 import { heatMap } from "./heat_map.js";
 import { idea } from "./idea.js";
+import { count } from "./numbers.js";
 import { Questions, get } from "./questions.js";
 import { times } from "./times.js";
 import { wordList } from "./words.js";
 
 const PAUSE = 350; // milliseconds without a key
 const BEST = 6;
-const MOST_CHARACTERS = 1000; // that the server explains
+const MOST_CHARACTERS = 1000; // that a server explains
 
 const questions = new Questions();
 let models = [];
+let most = MOST_CHARACTERS; // that this server explains
 let seed = 0;
 let pause = null;
 let shown = null; // of the answer: sentences with their buttons and heat maps
@@ -54,6 +56,13 @@ function askSoon() {
 async function ask() {
   clearTimeout(pause);
   if (!models.length) return;
+  const length = [...text.value].length;
+  if (length > most) {
+    questions.drop();
+    clear();
+    tell(`The text has ${count(length)} characters, more than the ${count(most)} that are explained at a time. Shorten it.`);
+    return;
+  }
   remember();
   if (!text.value.trim()) {
     questions.drop();
@@ -117,6 +126,7 @@ function readToken(token, isUnknown) {
 function choose(place) {
   chosen = place;
   for (const [sentence, each] of shown.entries()) {
+    each.list.onkeydown = null;
     each.buttons.forEach((button, word) => {
       button.setAttribute("aria-expanded", String(place?.[0] === sentence && place?.[1] === word));
     });
@@ -170,10 +180,10 @@ async function begin() {
   try {
     const [served, settings] = await Promise.all([get("models"), get("frontend/settings")]);
     models = served;
-    text.maxLength = Math.min(settings.charLimit, MOST_CHARACTERS);
+    most = Math.min(settings.charLimit, MOST_CHARACTERS);
     show(byId("key-field"), settings.keyRequired);
-  } catch {
-    tell("The server does not answer. Is it still running?");
+  } catch (error) {
+    tell(error.message);
     return;
   }
   const names = models.map((each, place) => make("option", { value: place }, `${each.source_name} → ${each.target_name}`));

@@ -2,15 +2,15 @@
 
 export class ServerError extends Error {}
 
-async function answer(response) {
-  const facts = await response.json().catch(() => ({}));
-  if (response.ok) return facts;
-  throw new ServerError(facts.error ?? `The server answered ${response.status}.`);
+async function answer(path, options) {
+  const response = await fetch(path, options).catch(() => null);
+  if (!response) throw new ServerError("The server does not answer. Is it still running?");
+  const facts = await response.json().catch(() => null);
+  if (response.ok && facts) return facts;
+  throw new ServerError(facts?.error ?? `The server answered ${response.status}.`);
 }
 
-export async function get(path) {
-  return answer(await fetch(path, { headers: { accept: "application/json" } }));
-}
+export const get = (path) => answer(path, { headers: { accept: "application/json" } });
 
 export class Questions {
   #current = null;
@@ -21,19 +21,16 @@ export class Questions {
     const current = new AbortController();
     this.#current = current;
     try {
-      const facts = await answer(
-        await fetch(path, {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify(body),
-          signal: current.signal,
-        }),
-      );
+      const facts = await answer(path, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+        signal: current.signal,
+      });
       return this.#current === current ? facts : null;
     } catch (error) {
       if (this.#current !== current) return null;
-      if (error instanceof ServerError) throw error;
-      throw new ServerError("The server does not answer. Is it still running?");
+      throw error;
     }
   }
 

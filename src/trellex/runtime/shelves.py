@@ -19,7 +19,6 @@ from trellex.runtime.tied import tied_words
 from trellex.trellis import CompleteCode
 from trellex.trellis.lattice import Register
 
-FEW = 64  # shelves up to which sorting them in is faster than a search
 BLOCK = 1 << 13  # words whose vectors are computed at a time
 
 Ints = NDArray[np.int64]
@@ -101,11 +100,9 @@ class ShelvesLayer(ShelfDistribution):
             return log_probs
         return super().log_prob_of_shelves(logits, shelves)
 
-    def _best_shelves(self, logits: Floats, count: int) -> Ints:
-        shelves = np.empty((len(logits), count), np.int64)
-        if count <= FEW and self._products.best_shelves(logits, self._places, shelves):
-            return shelves
-        return super()._best_shelves(logits, count)
+    def _first_shelves(self, logits: Floats) -> Ints:
+        shelves = np.empty((len(logits), min(self.visit + 1, self.num_shelves)), np.int64)
+        return shelves if self._products.best_shelves(logits, self._places, shelves) else super()._first_shelves(logits)
 
     def _best(self, h: Floats) -> Ints:
         """That of visited shelves, but where one of another may be better."""

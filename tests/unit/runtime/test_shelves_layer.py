@@ -114,7 +114,7 @@ def test_unlikely_shelves_have_the_best_word():
     layer, log_probs = layer_of((300, 8, 1, 5), 0.3, False)
     h = hidden(64)
     shelves, _ = layer.place_of(layer.best(h))
-    first = layer._best_shelves(layer.shelf_logits(h).astype(float), 1)[:, 0]
+    first = layer._first_shelves(layer.shelf_logits(h).astype(float))[:, 0]
     assert 0.2 < (shelves != first).mean() < 1
     assert np.array_equal(log_probs(h).argmax(-1), layer.best(h))
 
@@ -144,9 +144,14 @@ def test_what_is_not_finite_is_named(is_rounded, bad):
         layer.best(h)
 
 
-def test_no_rows():
-    layer, _ = layer_of(SHAPES[0], 1.0, True)
-    assert len(layer.best(np.empty((0, SIZE), np.float32))) == 0
+@pytest.mark.parametrize("shape", [SHAPES[0], (1000, 2, 9, 3), (1000, 2, 400, 3)], ids=str)
+def test_no_rows(shape):
+    layer, _ = layer_of(shape, 1.0, True)
+    h, none = np.empty((0, SIZE), np.float32), np.empty(0, np.int64)
+    assert layer.best(h).shape == layer.sample(h).shape == layer.sample(h, 0.5).shape == (0,)
+    assert layer.log_prob(h, none).shape == (0,)
+    assert [found.shape for found in layer.topk(h, 700)] == [(0, 700)] * 2
+    assert layer.best_shelves(h, 300)[0].shape == (0, min(300, layer.num_shelves))
 
 
 HEAD = {"type": "shelves", "words": 8, "visit": 2, "memory": 3, "code": "random"}

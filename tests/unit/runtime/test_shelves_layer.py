@@ -119,6 +119,19 @@ def test_unlikely_shelves_have_the_best_word():
     assert np.array_equal(log_probs(h).argmax(-1), layer.best(h))
 
 
+@pytest.mark.parametrize("largest", [1e8, 1e16, 1e25])
+def test_logits_of_any_size(largest):
+    """Probabilities still sum to 1, and the best word is the most probable."""
+    layer, _ = layer_of((300, 8, 1, 5), 0.3, False)
+    layer._trellis.bias[[0, 2, 5]] = largest, -largest, largest
+    h = hidden(20)
+    every = np.stack([layer.log_prob(h, np.full(20, word)) for word in range(layer.vocab_size)], -1)
+    np.testing.assert_allclose(np.exp(every).sum(-1), 1, rtol=1e-9)
+    assert np.array_equal(layer.best(h), every.argmax(-1))
+    assert np.array_equal(layer.topk(h, 3)[0], np.argsort(-every, -1, kind="stable")[:, :3])
+    assert len(set(layer.best(h))) > 2
+
+
 @pytest.mark.skipif(not is_supported(), reason="this CPU has no such instruction")
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 512, 700])
 def test_the_instruction_gives_the_same_sums(size):

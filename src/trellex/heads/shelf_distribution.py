@@ -31,8 +31,33 @@ MOST_SCORES = 1 << 22  # of all shelves, to hold at a time, unless those of one 
 PATIENCE = 16  # rounds of drawing a word that may be refused, after which all words are looked at
 
 
-class ShelfDistribution(Distribution):
-    """S = 2^b shelves, b < B, of at most W words, whose numbers are equal in their first b bits.
+class Shelving:
+    """Which words are on which shelves: S = 2^b shelves, b < B, of at most W words, equal in the first b bits.
+
+    Args:
+        spec: the sizes
+        code: word ↔ bits
+    """
+
+    def __init__(self, spec: ShelvesSpec, code: Code) -> None:
+        self.code, self.vocab_size = code, code.vocab_size
+        self.shelf_bits = spec.shelf_bits(code.num_bits)
+        self.num_shelves = 1 << self.shelf_bits
+        self.width = -(-self.vocab_size // self.num_shelves)  # W
+
+    def words_on(self, shelves: Array) -> Array:
+        """The words of shelves, −1 where there is none. [..] -> [.., W]"""
+        places = namespace(shelves).arange(self.width, device=shelves.device)
+        return self.code.words(shelves[..., None] + (places << self.shelf_bits))
+
+    def place_of(self, words: Array) -> tuple[Array, Array]:
+        """The shelves of words, and their places on them. words [..] -> [..], [..]"""
+        numbers = self.code.numbers(words)
+        return numbers & (self.num_shelves - 1), numbers >> self.shelf_bits
+
+
+class ShelfDistribution(Shelving, Distribution):
+    """Words by their shelves.
 
     A complete trellis gives the probability of a shelf, P(s). The K most probable shelves are visited: the words on
     them, C, share one softmax, P(w) = P(C) · softmax over C of f(w), where P(C) is the sum over their shelves. A word
@@ -47,10 +72,7 @@ class ShelfDistribution(Distribution):
     """
 
     def __init__(self, spec: ShelvesSpec, code: Code) -> None:
-        self.code, self.vocab_size = code, code.vocab_size
-        self.shelf_bits = spec.shelf_bits(code.num_bits)
-        self.num_shelves = 1 << self.shelf_bits
-        self.width = -(-self.vocab_size // self.num_shelves)  # W
+        Shelving.__init__(self, spec, code)
         self.visit = min(spec.visit, self.num_shelves)  # K
         self.ecc = CompleteCode(spec.memory)
 
@@ -66,16 +88,6 @@ class ShelfDistribution(Distribution):
     def length(self) -> int:
         """L, the number of logits of the trellis."""
         return self.ecc.length(self.shelf_bits)
-
-    def words_on(self, shelves: Array) -> Array:
-        """The words of shelves, −1 where there is none. [..] -> [.., W]"""
-        places = namespace(shelves).arange(self.width, device=shelves.device)
-        return self.code.words(shelves[..., None] + (places << self.shelf_bits))
-
-    def place_of(self, words: Array) -> tuple[Array, Array]:
-        """The shelves of words, and their places on them. words [..] -> [..], [..]"""
-        numbers = self.code.numbers(words)
-        return numbers & (self.num_shelves - 1), numbers >> self.shelf_bits
 
     def log_prob_of_shelves(self, logits: Array, shelves: Array) -> Array:
         """log P(s). logits [T, L], shelves [T, K] -> [T, K]"""

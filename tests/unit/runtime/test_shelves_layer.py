@@ -171,14 +171,18 @@ HEAD = {"type": "shelves", "words": 8, "visit": 2, "memory": 3, "code": "random"
 
 
 class TestFiles:
-    @pytest.fixture(params=["fp32", "int8"])
+    @pytest.fixture(params=["fp32", "int8", "compact"])
     def folder(self, both, tmp_path, request):
         """An export that a test may damage."""
         return shutil.copytree(both(HEAD, request.param)[2], tmp_path / request.param)
 
+    @staticmethod
+    def arrays(folder):
+        return [path for name in ("words", "shelves", "project") for path in folder.glob(f"{name}.*")]
+
     def test_missing(self, folder):
-        names = [path.name for pattern in ("words.*", "shelves.*", "code.json") for path in folder.glob(pattern)]
-        assert len(names) == (5 if folder.name == "fp32" else 7)
+        names = [path.name for path in (*self.arrays(folder), folder / "code.json")]
+        assert len(names) == {"fp32": 5, "int8": 7, "compact": 9}[folder.name]
         for name in names:
             (folder / name).rename(folder / "elsewhere")
             with pytest.raises(ValueError, match=f"{name}: .*missing.*{REMEDY}"):
@@ -187,7 +191,7 @@ class TestFiles:
         load_export(folder)
 
     def test_of_another_shape_type_or_not_finite(self, folder):
-        for path in [*folder.glob("words.*"), *folder.glob("shelves.*")]:
+        for path in self.arrays(folder):
             array, content = np.load(path), path.read_bytes()
             others = [array[1:], array.astype(np.float64), array.reshape(-1, 1)]
             others += [np.full_like(array, np.nan)] if array.ndim < 3 and array.dtype == np.float32 else []
@@ -204,7 +208,7 @@ class TestFiles:
         for code in (FrequencyCode(41), HuffmanCode(range(1, 41))):
             code.save(folder / "code.json")
             seal(folder, MANIFEST)
-            with pytest.raises(ValueError, match=f"the shelves do not fit .code: .*{REMEDY}"):
+            with pytest.raises(ValueError, match=f"^{folder}: the shelves do not fit .code: .*{REMEDY}$"):
                 load_export(folder)
 
     def test_vectors_are_mapped(self, folder):

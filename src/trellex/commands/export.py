@@ -17,9 +17,7 @@ from trellex.terminal import Json, Verify, errors_explained, examples, show
 def export(
     model: Annotated[Path, typer.Argument(help="A run or a checkpoint.")],
     folder: Annotated[Path, typer.Argument(help="Where to put the exported model.")],
-    precision: Annotated[
-        str, typer.Option(help="fp32; int8, the fastest; compact, int8 in the fewest bytes.")
-    ] = "int8",
+    precision: Annotated[str, typer.Option(help="fp32; int8, the fastest; compact, int8 in fewer bytes.")] = "int8",
     decoding: Annotated[str | None, typer.Option(help="paper or exact, instead of the model's own.")] = None,
     verify: Verify = True,
     as_json: Json = False,

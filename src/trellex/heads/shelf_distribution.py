@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from trellex.arrays import (
     Array,
+    as_int64,
     best_of,
     doubled,
     draw,
@@ -26,13 +27,37 @@ from trellex.heads.spec import ShelvesSpec
 from trellex.trellis import CompleteCode
 
 MOST_WORDS = 1 << 14  # to look at together, unless those of visited shelves are more
-FEW_TO_SEARCH = 64  # best shelves up to which they are sought on the trellis
-MOST_TO_SORT = 1 << 16  # shelves up to which all are sorted, if more of the best are wanted
+MOST_SCORES = 1 << 22  # of all shelves, to hold at a time, unless those of one row are more
 PATIENCE = 16  # rounds of drawing a word that may be refused, after which all words are looked at
 
 
-class ShelfDistribution(Distribution):
-    """S = 2^b shelves, b < B, of at most W words, whose numbers are equal in their first b bits.
+class Shelving:
+    """Which words are on which shelves: S = 2^b shelves, b < B, of at most W words, equal in the first b bits.
+
+    Args:
+        spec: the sizes
+        code: word ↔ bits
+    """
+
+    def __init__(self, spec: ShelvesSpec, code: Code) -> None:
+        self.code, self.vocab_size = code, code.vocab_size
+        self.shelf_bits = spec.shelf_bits(code.num_bits)
+        self.num_shelves = 1 << self.shelf_bits
+        self.width = -(-self.vocab_size // self.num_shelves)  # W
+
+    def words_on(self, shelves: Array) -> Array:
+        """The words of shelves, −1 where there is none. [..] -> [.., W]"""
+        places = namespace(shelves).arange(self.width, device=shelves.device)
+        return self.code.words(shelves[..., None] + (places << self.shelf_bits))
+
+    def place_of(self, words: Array) -> tuple[Array, Array]:
+        """The shelves of words, and their places on them. words [..] -> [..], [..]"""
+        numbers = self.code.numbers(words)
+        return numbers & (self.num_shelves - 1), numbers >> self.shelf_bits
+
+
+class ShelfDistribution(Shelving, Distribution):
+    """Words by their shelves.
 
     A complete trellis gives the probability of a shelf, P(s). The K most probable shelves are visited: the words on
     them, C, share one softmax, P(w) = P(C) · softmax over C of f(w), where P(C) is the sum over their shelves. A word
@@ -47,10 +72,7 @@ class ShelfDistribution(Distribution):
     """
 
     def __init__(self, spec: ShelvesSpec, code: Code) -> None:
-        self.code, self.vocab_size = code, code.vocab_size
-        self.shelf_bits = spec.shelf_bits(code.num_bits)
-        self.num_shelves = 1 << self.shelf_bits
-        self.width = -(-self.vocab_size // self.num_shelves)  # W
+        Shelving.__init__(self, spec, code)
         self.visit = min(spec.visit, self.num_shelves)  # K
         self.ecc = CompleteCode(spec.memory)
 
@@ -67,16 +89,6 @@ class ShelfDistribution(Distribution):
         """L, the number of logits of the trellis."""
         return self.ecc.length(self.shelf_bits)
 
-    def words_on(self, shelves: Array) -> Array:
-        """The words of shelves, −1 where there is none. [..] -> [.., W]"""
-        places = namespace(shelves).arange(self.width, device=shelves.device)
-        return self.code.words(shelves[..., None] + (places << self.shelf_bits))
-
-    def place_of(self, words: Array) -> tuple[Array, Array]:
-        """The shelves of words, and their places on them. words [..] -> [..], [..]"""
-        numbers = self.code.numbers(words)
-        return numbers & (self.num_shelves - 1), numbers >> self.shelf_bits
-
     def log_prob_of_shelves(self, logits: Array, shelves: Array) -> Array:
         """log P(s). logits [T, L], shelves [T, K] -> [T, K]"""
         bits = shelves[..., None] >> namespace(shelves).arange(self.shelf_bits, device=shelves.device) & 1
@@ -84,7 +96,7 @@ class ShelfDistribution(Distribution):
 
     def _log_prob(self, h: Array, words: Array) -> Array:
         logits = doubled(self.shelf_logits(h))
-        return self.log_prob_among(h, logits, self._best_shelves(logits, self.visit), words)[0]
+        return self.log_prob_among(h, logits, self._visited(logits), words)[0]
 
     def log_prob_among(self, h: Array, logits: Array, visited: Array, words: Array) -> tuple[Array, Array]:
         """log P of words, and of their shelves. visited [T, K], words [T] -> [T], [T]"""
@@ -104,7 +116,10 @@ class ShelfDistribution(Distribution):
         h [T, H] -> [T, C] twice, [T, C, W] twice; C is count, but at most the number of shelves
         """
         (logits,) = map(doubled, fetch_few(self.shelf_logits(h)))
-        shelves = self._best_shelves(logits, min(max(count, self.visit), self.num_shelves))
+        count, shelves = min(count, self.num_shelves), self._first_shelves(logits)[:, : self.visit]
+        if count > self.visit:
+            others = self._other_shelves(logits, shelves, count - self.visit)
+            shelves = namespace(shelves).concatenate([shelves, others], -1)
         log_shelves = self.log_prob_of_shelves(logits, shelves)
         words, log_probs = self._log_probs_on(h, shelves, log_shelves, self.visit)
         shape = (*shelves.shape, self.width)
@@ -112,42 +127,80 @@ class ShelfDistribution(Distribution):
             found[:, :count] for found in (shelves, log_shelves, words.reshape(shape), log_probs.reshape(shape))
         )
 
-    def _best_shelves(self, logits: Array, count: int) -> Array:
-        """Best first, of equal ones the lower number first. logits [T, L] -> [T, count]"""
-        if count <= FEW_TO_SEARCH or self.num_shelves > MOST_TO_SORT:
+    def _visited(self, logits: Array) -> Array:
+        """The shelves to visit, in any order. logits [T, L] in double precision -> [T, K]"""
+        return self._first_shelves(logits)[:, : self.visit]
+
+    def _first_shelves(self, logits: Array) -> Array:
+        """Those to visit and the next, best first, of equal ones the lower number first. -> [T, K + 1], or all of them
+
+        All that reads words asks for just so many: another number could be found in another way, which adds up scores
+        in another order, so that rounding would let shelves change places.
+        """
+        count = min(self.visit + 1, self.num_shelves)
+        if self._is_few(count):
             return self.ecc.topk(logits, count, self.num_shelves)[0]
+        return self._sorted_shelves(logits, as_int64(logits[:, :0]), count)
+
+    def _other_shelves(self, logits: Array, read: Array, count: int) -> Array:
+        """The best of those that were not read, best first. logits [T, L], read [T, R] -> [T, count]"""
+        if not self._is_few(read.shape[1] + count):
+            return self._sorted_shelves(logits, read, count)
+        shelves, scores = self.ecc.topk(logits, read.shape[1] + count, self.num_shelves)
+        is_read = (shelves[:, :, None] == read[:, None]).any(-1)
+        return best_of(namespace(logits).where(is_read, -float("inf"), scores), count, shelves)[0]
+
+    def _sorted_shelves(self, logits: Array, read: Array, count: int) -> Array:
+        """The same by the scores of all, of equal ones the lower number first."""
+        at_a_time = max(1, MOST_SCORES // self.num_shelves)
+        if len(logits) > at_a_time:
+            parts = (slice(first, first + at_a_time) for first in range(0, len(logits), at_a_time))
+            found = [self._sorted_shelves(logits[part], read[part], count) for part in parts]
+            return namespace(logits).concatenate(found)
         scores = self.ecc.all_scores(logits, self.shelf_bits)
+        scores[namespace(scores).arange(len(scores), device=scores.device)[:, None], read] = -float("inf")
         if is_tensor(scores):
             return scores.sort(dim=-1, descending=True, stable=True).indices[:, :count]
         return np.argsort(-scores, -1, kind="stable")[:, :count]
 
+    def _is_few(self, count: int) -> bool:
+        """Whether the trellis finds so many shelves, in time count², sooner than the scores of all are computed."""
+        return count**2 <= 16 * self.num_shelves
+
     def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
-        """Best first: a shelf's probability is at least that of any word on it, so few shelves are looked at."""
+        """Best first. Beyond visited shelves no word is more probable than its shelf, so few of those are looked at."""
         (logits,) = map(doubled, fetch_few(self.shelf_logits(h)))
-        join = namespace(logits).concatenate
-        end = min(max(self.visit, -(-k // self.width)), self.num_shelves)
-        words, log_probs, next_shelf = self._topk_on(h, logits, k, 0, end)
-        rows = _places_of(log_probs[:, -1] < next_shelf)
+        join, shelves = namespace(logits).concatenate, self._first_shelves(logits)
+        words, log_probs, following = self._topk_on(h, logits, shelves, k, self.visit, self.visit)
+        rows = _places_of(log_probs[:, -1] < following)
+        read = shelves[rows, : self.visit]
         while len(rows):
-            begin, end = end, min(2 * end, self.num_shelves)
-            more_words, more, next_shelf = self._topk_on(h[rows], logits[rows], k, begin, end)
+            left = self.num_shelves - read.shape[1]
+            count = min(max(read.shape[1], -(-k // self.width)), left)
+            shelves = self._other_shelves(logits[rows], read, min(count + 1, left))
+            more_words, more, following = self._topk_on(h[rows], logits[rows], shelves, k, count)
             words_so_far, so_far = join([words[rows], more_words], -1), join([log_probs[rows], more], -1)
             words[rows], log_probs[rows] = best_of(so_far, k, words_so_far)
-            rows = rows[_places_of(log_probs[rows][:, -1] < next_shelf)]
+            open_rows = _places_of(log_probs[rows][:, -1] < following)
+            rows, read = rows[open_rows], join([read, shelves[:, :count]], -1)[open_rows]
         return words, log_probs
 
-    def _topk_on(self, h: Array, logits: Array, k: int, begin: int, end: int) -> tuple[Array, Array, Array]:
-        """The k best words of the shelves that are begin-th to end-th, and log P of the next. -> [T, k] twice, [T]"""
-        library, together, found = namespace(logits), max(self.visit, MOST_WORDS // self.width), []
-        shelves = self._best_shelves(logits, min(end + 1, self.num_shelves))[:, begin:]
+    def _topk_on(
+        self, h: Array, logits: Array, shelves: Array, k: int, count: int, visited: int = 0
+    ) -> tuple[Array, Array, Array]:
+        """The k best words of the first `count` shelves, and log P of the shelf after them. -> [T, k] twice, [T]
+
+        visited: how many of the first are
+        """
+        library, together, found = namespace(logits), max(visited, MOST_WORDS // self.width), []
         log_shelves = self.log_prob_of_shelves(logits, shelves)
-        for first in range(0, end - begin, together):
-            some, visited = slice(first, min(first + together, end - begin)), 0 if begin + first else self.visit
-            words, log_probs = self._log_probs_on(h, shelves[:, some], log_shelves[:, some], visited)
+        for first in range(0, count, together):
+            some = slice(first, min(first + together, count))
+            words, log_probs = self._log_probs_on(h, shelves[:, some], log_shelves[:, some], 0 if first else visited)
             found.append(best_of(log_probs, min(k, log_probs.shape[1]), words))
         words, log_probs = (library.concatenate(parts, -1) for parts in zip(*found, strict=True))
         none = library.full_like(log_shelves[:, 0], -float("inf"))
-        return *best_of(log_probs, k, words), none if end == self.num_shelves else log_shelves[:, end - begin]
+        return *best_of(log_probs, k, words), log_shelves[:, count] if count < shelves.shape[1] else none
 
     def _log_probs_on(self, h: Array, shelves: Array, log_shelves: Array, visited: int) -> tuple[Array, Array]:
         """The words of shelves, the first of which may be visited, and log P, on the device of the shelves.
@@ -170,7 +223,7 @@ class ShelfDistribution(Distribution):
         """
         library, random = namespace(h), generator if is_tensor(h) else np.random.default_rng(generator)
         logits = doubled(self.shelf_logits(h))
-        visited = self._best_shelves(logits, self.visit)
+        visited = self._visited(logits)
         log_shelves = self.log_prob_of_shelves(logits, visited)
         words, log_probs = self._log_probs_on(h, visited, log_shelves, self.visit)
         cold, log_share = log_probs / temperature, log_sum_exp(log_shelves / temperature)
@@ -190,10 +243,30 @@ class ShelfDistribution(Distribution):
             if len(rows) == 0:
                 return drawn
             drawn[rows] = pick(words[rows], draw(cold[rows], random))
-        every = self._best_shelves(logits[rows], self.num_shelves)
-        log_every = self.log_prob_of_shelves(logits[rows], every)
-        words, log_probs = self._log_probs_on(h[rows], every, log_every, self.visit)
-        drawn[rows] = pick(words, draw(log_probs / temperature, random))
+        known = h[rows], logits[rows], visited[rows], drawn[rows], log_sum_exp(cold[rows])
+        drawn[rows] = self._drawn_from_all(*known, temperature, random)
+        return drawn
+
+    def _drawn_from_all(
+        self, h: Array, logits: Array, visited: Array, drawn: Array, log_mass: Array, temperature: float, random: Any
+    ) -> Array:
+        """Go through all other shelves, some at a time: a word of those replaces the last as often as they weigh.
+
+        drawn [T]: from visited words, whose tempered probabilities sum to exp(log_mass) [T]
+        """
+        library, together = namespace(h), max(1, MOST_WORDS // self.width)
+        for first in range(0, self.num_shelves, together):
+            end = min(first + together, self.num_shelves)
+            shelves = visited[:, :1] * 0 + library.arange(first, end, device=h.device)
+            is_visited = (shelves[:, :, None] == visited[:, None]).any(-1)
+            log_shelves = self.log_prob_of_shelves(logits, shelves)
+            others = library.where(is_visited, -float("inf"), log_shelves)
+            words, log_probs = self._log_probs_on(h, shelves, others, 0)
+            cold = log_probs / temperature
+            log_share = log_sum_exp(cold)
+            log_mass = library.logaddexp(log_mass, log_share)
+            is_taken = _uniforms(log_mass, random) < library.exp(log_share - log_mass)
+            drawn = library.where(is_taken, pick(words, draw(cold, random)), drawn)
         return drawn
 
 

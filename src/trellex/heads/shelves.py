@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trellex.arrays import bounded, is_inspectable
+from trellex.arrays import bounded, doubled, is_inspectable
 from trellex.codes import Code
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.shelf_distribution import ShelfDistribution
@@ -43,14 +43,17 @@ class ShelvesHead(ShelfDistribution, Head):
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         logits = self.shelf_logits(h)
-        visited = self._shelves_to_visit(logits.detach())
+        visited = self._visited(doubled(logits.detach()))
         log_prob, log_shelf = self.log_prob_among(h, logits, visited, target)
         return -log_prob - self.spec.shelf_weight * log_shelf
 
-    def _shelves_to_visit(self, logits: Tensor) -> Tensor:
-        """The most probable ones, in any order: of few shelves on an accelerator, by the scores of all. -> [T, K]"""
+    def _visited(self, logits: Tensor) -> Tensor:
+        """Of few shelves on an accelerator, by the scores of all.
+
+        They are the same: sums of logits in single precision are exact in double precision, unless those are far apart.
+        """
         if is_inspectable(logits) or self.num_shelves > FEW_SHELVES:
-            return self._best_shelves(logits, self.visit)
+            return super()._visited(logits)
         return self.ecc.all_scores(logits, self.shelf_bits).topk(self.visit, -1, sorted=False).indices
 
     def cost(self) -> Cost:

@@ -22,7 +22,7 @@ def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str =
     Args:
         loaded: a model in torch
         folder: where to; an earlier export is replaced
-        precision: "fp32"; "int8": weights of 8 bits; or "compact": the same in as few bytes as possible
+        precision: "fp32"; "int8": weights of 8 bits; or "compact": the same in fewer bytes, but slower
     """
     model = loaded.model
     if precision not in PRECISIONS:

@@ -46,7 +46,7 @@ class RuntimeManifest(Sealed):
 
     @property
     def is_compact(self) -> bool:
-        """Whether nothing is there twice, or larger than it need be, for the sake of speed."""
+        """Whether bytes are spared that would save time: tables made for speed, copies, graphs for certain CPUs."""
         return self.precision == "compact"
 
     @property

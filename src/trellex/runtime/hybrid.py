@@ -21,38 +21,42 @@ class HybridLayer(HybridDistribution):
 
     Args:
         session: of the graph
-        weight, bias: the same in single precision  [N, H], [N]
         bits: the layer of the rare words
+        exact: weight [N, H] and bias [N] of the graph in single precision; a compact export has none
     """
 
-    def __init__(self, session: Session, weight: Any, bias: Any, bits: CodeLayer) -> None:
+    def __init__(self, session: Session, bits: CodeLayer, exact: tuple[Any, Any] | None = None) -> None:
         from trellex.runtime.pruned_argmax import PrunedArgmax, is_supported  # loads numba
 
         self.hidden_size, self.vocab_size, self.bits = bits.hidden_size, bits.vocab_size, bits
-        self.session = session.check(output=self.hidden_size, logits=len(bias))
-        self._weight, self._bias = weight, bias
-        self._argmax = PrunedArgmax(weight, bias) if is_supported() else None
+        self.session = session.check(output=self.hidden_size, logits=self.first_rare + 1)
+        self._exact = exact
+        self._argmax = PrunedArgmax(*exact) if exact is not None and is_supported() else None
         self._few = 0 if self._argmax is None else FEW
 
     @classmethod
     def load(cls, export: Export, threads: int) -> Self:
-        bits = CodeLayer.load(export, threads)
-        size = bits.first_rare + 1
-        weight, bias = export.array("softmax.weight", (size, bits.hidden_size)), export.array("softmax.bias", (size,))
-        return cls(Session(export, "softmax", threads), weight, bias, bits)
+        bits, exact = CodeLayer.load(export, threads), None
+        if not export.manifest.is_compact:
+            size = bits.first_rare + 1
+            weight = export.array("softmax.weight", (size, bits.hidden_size))
+            exact = weight, export.array("softmax.bias", (size,))
+        return cls(Session(export, "softmax", threads), bits, exact)
 
     @staticmethod
     def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
         from trellex.runtime.onnx_graph import write_softmax
 
         write_softmax(folder / "softmax", manifest, weights, "head.softmax", SMALL)
-        for name in ("weight", "bias"):
-            np.save(folder / f"softmax.{name}.npy", weights[f"head.softmax.{name}"])
+        if not manifest.is_compact:
+            for name in ("weight", "bias"):
+                np.save(folder / f"softmax.{name}.npy", weights[f"head.softmax.{name}"])
         CodeLayer.save(folder, manifest, weights)
 
     def _logits(self, h: Any) -> Any:
-        if len(h) <= self._few:
-            return h @ self._weight.T + self._bias
+        if self._exact is not None and len(h) <= self._few:
+            weight, bias = self._exact
+            return h @ weight.T + bias
         return self.session.run(["logits"], {"output": h})[0]
 
     def _best_frequent(self, h: Any) -> tuple[Any, Any]:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.heads.spec import ShelvesSpec
+from trellex.heads.distribution import Distribution
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
 from trellex.runtime.session import Session
-from trellex.runtime.shelves import ShelvedVectors
+from trellex.runtime.shelves import ShelvesLayer
 from trellex.runtime.vectors import GATES, RoundedVectors, Vectors
 from trellex.text.batches import pad
 from trellex.text.vocabulary import BOS, EOS
@@ -63,9 +63,10 @@ class RuntimeLSTM:
         export: made by `trellex export`
         source_size: the number of source words
         threads: of ONNX Runtime
+        layer: the output layer, whose vectors the decoder may share
     """
 
-    def __init__(self, export: Export, source_size: int, threads: int) -> None:
+    def __init__(self, export: Export, source_size: int, threads: int, layer: Distribution) -> None:
         manifest = export.manifest
         size, self.input_feeding = manifest.model.hidden_size, manifest.model.input_feeding
         fed = {"fed": size} if self.input_feeding else {}
@@ -78,8 +79,9 @@ class RuntimeLSTM:
         sources = RoundedVectors if manifest.is_compact else Vectors
         self.source_vectors = sources.load(export, "source.vectors", source_size, self.encoder.width("embedded"))
         self.target_vectors: Callable[[Ints], Floats]
-        if manifest.is_compact and isinstance(manifest.head, ShelvesSpec):
-            self.target_vectors = ShelvedVectors.load(export, width)
+        if manifest.is_compact and isinstance(layer, ShelvesLayer):
+            self.decoder.check(words=manifest.model.embedding_size)
+            self.target_vectors = layer.vectors
         elif manifest.is_int8:
             parts = 1 if manifest.is_compact else GATES
             self.target_vectors = RoundedVectors.load(export, "target.vectors", vocab_size, width, parts)

@@ -31,7 +31,7 @@ def save_lstm(folder: Path, manifest: RuntimeManifest, weights: Weights) -> None
     source, target = (folder / f"{side}.vectors.npy" for side in ("source", "target"))
     if is_compact:
         RoundedVectors.save(source, [of_source], *of_source.shape)
-        if not isinstance(manifest.head, ShelvesSpec):  # which have a table that serves both, see ShelvedVectors
+        if not isinstance(manifest.head, ShelvesSpec):  # which have a table that serves both, see ShelvesLayer.vectors
             RoundedVectors.save(target, [of_target], *of_target.shape)
     elif is_int8:
         Vectors.save(source, of_source, is_half=True)

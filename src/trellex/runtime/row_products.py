@@ -65,9 +65,9 @@ def log_probs_of_shelves(logits, places, shelves, log_probs):
         if not _score_all(logits[number], places, scores[0]):
             return False
         highest = np.max(scores)
-        log_sum = highest + math.log(_sum_of_odds(scores, highest))
+        log_sum = math.log(_sum_of_odds(scores, highest))
         for rank in range(shelves.shape[1]):
-            log_probs[number, rank] = scores[0, shelves[number, rank]] - log_sum
+            log_probs[number, rank] = scores[0, shelves[number, rank]] - highest - log_sum
     return True
 
 
@@ -78,8 +78,9 @@ def best_words(
     """The best word of every row, by its place among those of all shelves. h [N, H], states [N, E] -> words [N]
 
     It is sought on the shelves that are visited and then, as long as the next shelf is more probable than the best
-    word, on that. All probabilities are times the trellis' normaliser, which is not needed to compare them. Returns
-    whether all is well; where a logit is not finite the word is −1.
+    word, on that. All probabilities are relative to that of the best shelf: to compare them needs no normaliser, and
+    however large scores are, differences keep their digits. Returns whether all is well; where a logit is not finite
+    the word is −1.
 
     trellis_weight, trellis_scales, trellis_bias: to its logits  [L, H], [L], [L]
     places: which logit the highest bit of a number adds to the score of the number without it  [S]
@@ -97,6 +98,8 @@ def best_words(
             is_well = False
             continue
         _select(all_scores, shelves, scores)
+        highest = scores[0]
+        scores -= highest
         state = units[number], steps[number], excess[number]
         _visit(*state, shelves[:visit], weight, scales, bias, fast, values)
         best, log_prob = _best_visited(values, shelves, scores)
@@ -106,7 +109,8 @@ def best_words(
             rival = scores[visit] - math.log(_sum_of_odds(values[:1], values[0, place]))
             if rival > log_prob:
                 best, log_prob = shelves[visit] * width + place, rival
-            shelves[visit], scores[visit] = _following(all_scores, shelves[visit])
+            shelves[visit], score = _following(all_scores, shelves[visit])
+            scores[visit] = score - highest
         words[number] = best
     return is_well
 
@@ -143,7 +147,7 @@ def _select(scores, numbers, best):
 def _best_visited(values, shelves, scores):
     """The best of visited words by its place, and its log-probability, or inf if no other shelf is more probable.
 
-    values [K, W]; shelves and their scores, those of the next one last  [K + 1]
+    values [K, W]; shelves and their scores relative to the best, those of the next one last  [K + 1]
     """
     visit, width = values.shape
     best, highest, visited = np.int64(-1), -math.inf, 0.0
@@ -151,11 +155,11 @@ def _best_visited(values, shelves, scores):
         for place in range(width):
             if values[rank, place] > highest:
                 best, highest = shelves[rank] * width + place, values[rank, place]
-        visited += math.exp(scores[rank] - scores[0])
-    odds_of_next = math.exp(scores[visit] - scores[0])
+        visited += math.exp(scores[rank])
+    odds_of_next = math.exp(scores[visit])
     if _bound(values.reshape(-1), highest) * odds_of_next <= visited:
         return best, math.inf
-    return best, scores[0] + math.log(visited / _sum_of_odds(values, highest))
+    return best, math.log(visited / _sum_of_odds(values, highest))
 
 
 @compiled

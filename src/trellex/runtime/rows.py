@@ -34,9 +34,9 @@ class Rows(NamedTuple):
         row_products.multiply(h, *self, products)
         return products
 
-    def read(self, places: NDArray[np.int64]) -> Floats:
-        """Rows of bytes as numbers. places [..] -> [.., H]"""
-        return (self.weight[places] - np.float32(ZERO)) * self.scales[places][..., None]
+    def read(self, places: NDArray[np.int64], factor: float) -> Floats:
+        """Rows of bytes as numbers, times a factor. places [..] -> [.., H]"""
+        return (self.weight[places] - np.float32(ZERO)) * (self.scales[places] * np.float32(factor))[..., None]
 
     @classmethod
     def load(

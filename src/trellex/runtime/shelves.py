@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trellex.arrays import bits_to_number, number_to_bits
 from trellex.codes import Code, load_code
-from trellex.heads.shelf_distribution import ShelfDistribution
+from trellex.heads.shelf_distribution import ShelfDistribution, Shelving
 from trellex.heads.spec import ShelvesSpec
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
 from trellex.runtime.rows import Rows
@@ -19,7 +19,6 @@ from trellex.runtime.tied import tied_words
 from trellex.trellis import CompleteCode
 from trellex.trellis.lattice import Register
 
-FEW = 64  # shelves up to which sorting them in is faster than a search
 BLOCK = 1 << 13  # words whose vectors are computed at a time
 
 Ints = NDArray[np.int64]
@@ -41,7 +40,7 @@ class ShelvesLayer(ShelfDistribution):
         from trellex.runtime import row_products  # loads numba
 
         self.hidden_size, self._trellis, self._project = trellis.weight.shape[1], trellis, project
-        self._ids = _ids_by_shelf(spec, code).reshape(-1)
+        self._ids = self.words_on(np.arange(self.num_shelves)).reshape(-1)
         self._word_rows = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
         self._products: Any = row_products
         self._places = _places(self.ecc.register, self.num_shelves)
@@ -57,10 +56,11 @@ class ShelvesLayer(ShelfDistribution):
             code = spec.check_code(load_code(export.file("code.json")), manifest.vocab_size)
             length = CompleteCode(spec.memory).length(spec.shelf_bits(code.num_bits))
             trellis = Rows.load(export, "shelves", (length,), size, manifest.is_int8)
-            shape, project = _ids_by_shelf(spec, code).shape, None
+            shelving, project = Shelving(spec, code), None
             if manifest.is_compact:
                 project = Rows.load(export, "project", (manifest.model.embedding_size,), size, is_rounded=False)
             width = size if project is None else len(project.bias)
+            shape = shelving.num_shelves, shelving.width
             words = Rows.load(export, "words", shape, width, manifest.is_int8, mapped=True)
             return cls(spec, code, trellis, words, project)
         except ValueError as error:
@@ -73,7 +73,8 @@ class ShelvesLayer(ShelfDistribution):
         assert isinstance(spec, ShelvesSpec)
         Rows.save(folder, "shelves", [weights["head.shelves.weight"]], size, weights["head.shelves.bias"], is_int8)
         vectors, project, bias = tied_words(weights, "head.words")
-        ids = _ids_by_shelf(spec, load_code(folder / "code.json"))
+        shelving = Shelving(spec, load_code(folder / "code.json"))
+        ids = shelving.words_on(np.arange(shelving.num_shelves))
         blocks = (ids.reshape(-1)[start : start + BLOCK] for start in range(0, ids.size, BLOCK))
         rows = (np.where(block[:, None] < 0, 0, vectors[block]) for block in blocks)
         if manifest.is_compact:
@@ -91,6 +92,11 @@ class ShelvesLayer(ShelfDistribution):
         self._products.score_words(self._projected(h), shelves, *self._word_rows, scores)
         return scores
 
+    def vectors(self, words: Ints) -> Floats:
+        """Of words, as the decoder of a compact export reads them, √size times as long. words [..] -> [.., E]"""
+        shelves, places = self.place_of(words)
+        return self._word_rows.read(shelves * self.width + places, self._word_rows.weight.shape[1] ** 0.5)
+
     def _projected(self, h: Floats) -> Floats:
         """What is multiplied with the rows of words. h [N, H] -> [N, H] or [N, E]"""
         return h if self._project is None else self._project.multiply(h)
@@ -101,11 +107,9 @@ class ShelvesLayer(ShelfDistribution):
             return log_probs
         return super().log_prob_of_shelves(logits, shelves)
 
-    def _best_shelves(self, logits: Floats, count: int) -> Ints:
-        shelves = np.empty((len(logits), count), np.int64)
-        if count <= FEW and self._products.best_shelves(logits, self._places, shelves):
-            return shelves
-        return super()._best_shelves(logits, count)
+    def _first_shelves(self, logits: Floats) -> Ints:
+        shelves = np.empty((len(logits), min(self.visit + 1, self.num_shelves)), np.int64)
+        return shelves if self._products.best_shelves(logits, self._places, shelves) else super()._first_shelves(logits)
 
     def _best(self, h: Floats) -> Ints:
         """That of visited shelves, but where one of another may be better."""
@@ -116,41 +120,6 @@ class ShelvesLayer(ShelfDistribution):
         words = self._ids[places]
         words[rows] = super()._best(h[rows])
         return words
-
-
-class ShelvedVectors:
-    """The vectors of target words from the rows of all shelves, for a decoder that reads them √size times as long.
-
-    Args:
-        rows: in 8 bits, in the order of their shelves and of their places there  [S · W, E]
-        ids: the words in that order, −1 where there is none  [S · W]
-    """
-
-    def __init__(self, rows: Rows, ids: Ints) -> None:
-        self._rows = rows._replace(scales=rows.scales * np.float32(rows.weight.shape[1] ** 0.5))
-        self._place_of = np.empty(ids.max() + 1, np.int64)
-        self._place_of[ids[ids >= 0]] = np.flatnonzero(ids >= 0)
-
-    @classmethod
-    def load(cls, export: Export, width: int) -> Self:
-        """From the files of the output layer."""
-        spec = export.manifest.head
-        assert isinstance(spec, ShelvesSpec)
-        code = spec.check_code(load_code(export.file("code.json")), export.manifest.vocab_size)
-        ids = _ids_by_shelf(spec, code)
-        return cls(Rows.load(export, "words", ids.shape, width, is_rounded=True, mapped=True), ids.reshape(-1))
-
-    def __call__(self, words: Ints) -> Floats:
-        """words [..] -> vectors [.., E]"""
-        return self._rows.read(self._place_of[words])
-
-
-def _ids_by_shelf(spec: ShelvesSpec, code: Code) -> Ints:
-    """The words of all shelves in the order of their places, −1 where there is none. -> [S, W]"""
-    shelf_bits = spec.shelf_bits(code.num_bits)
-    shelves, width = np.arange(1 << shelf_bits), -(-code.vocab_size >> shelf_bits)
-    ids: Ints = code.words(shelves[:, None] + (np.arange(width) << shelf_bits))
-    return ids
 
 
 def _places(register: Register, num_shelves: int) -> NDArray[np.int32]:

@@ -70,11 +70,12 @@ class CompleteCode(ConvolutionalCode):
     def all_scores(self, logits: Array, num_bits: int) -> Array:
         """The score of every word, by its number: for few bits. logits [.., L] -> [.., 2^B]"""
         library, scores = namespace(logits), logits[..., :1] * 0  # by the bits so far, the newest in the lowest place
+        rows = logits.shape[:-1]
         for step in range(num_bits):
             first, states = self.register.first_output(step), 1 << min(step, self.memory)
-            by_state = scores.reshape(*scores.shape[:-1], -1, states)
+            by_state = scores.reshape(*rows, (1 << step) // states, states)
             with_one = (by_state + logits[..., None, first : first + states]).reshape(scores.shape)
-            scores = library.stack([scores, with_one], -1).reshape(*scores.shape[:-1], -1)
+            scores = library.stack([scores, with_one], -1).reshape(*rows, 2 << step)
         return scores[..., _reversed_bits(num_bits).like(as_int64(scores[..., :0]))]
 
     def minimum_distance(self, num_bits: int) -> int:

@@ -6,7 +6,7 @@ from by_hand import LOSSES, H, hidden_states, name_of
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from trellex.heads import Cost, build_head
+from trellex.heads import Cost, build_head, shelf_distribution
 
 
 def cost_and_size(spec, vocab):
@@ -210,6 +210,16 @@ class TestMemory:
         assert largest.size < vocab * share
         loss.backward()
         assert {embedding.weight.grad.numel(), head.words.bias.grad.numel()} == {5 * vocab, vocab}
+
+    def test_nor_of_shelves_that_are_refused(self, monkeypatch):
+        """A tempered word that no shelf gave is drawn from all shelves, some at a time."""
+        monkeypatch.setattr(shelf_distribution, "PATIENCE", 0)
+        vocab = 1 << 17
+        spec, embedding = {"type": "shelves", "code": "frequency", "words": 1024}, nn.Embedding(vocab, 5)
+        head = build_head(spec, hidden_size=H, vocab=vocab, embedding=embedding)
+        with LargestTensor() as largest:
+            head.sample(hidden_states(1).float(), 0.7)
+        assert vocab / 16 < largest.size < vocab / 4
 
     def test_but_those_of_the_softmax_are(self):
         assert largest_tensor("softmax", 5000) >= 4 * 5000

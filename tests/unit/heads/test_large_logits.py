@@ -80,3 +80,18 @@ class TestLargeLogits:
             assert ((drawn >= 0) & (drawn < VOCAB)).all()
         best = head.best(h)
         assert ((best >= 0) & (best < VOCAB)).all()
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("is_one", [True, False], ids=["one", "all"])
+@pytest.mark.parametrize("spec", [spec for spec in SPECS if "label_smoothing" not in spec], ids=str)
+def test_probabilities_sum_to_1_with_logits_of_a_hundred_million(build, spec, is_one, kind):
+    head, h = build(spec, kind, 0)
+    random = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for name, parameter in head.named_parameters():
+            if parameter.ndim == 1 and "hidden" not in name:
+                parameter.copy_((2 * torch.rand(parameter.shape, generator=random) - 1) * (1 if is_one else 1e8))
+                parameter[len(parameter) // 2] = 1e8
+        every = torch.stack([head.log_prob(h, torch.full((len(h),), word)) for word in range(VOCAB)], -1)
+    torch.testing.assert_close(every.double().exp().sum(-1), torch.ones(len(h)).double(), rtol=0, atol=1e-6)

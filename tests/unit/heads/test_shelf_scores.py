@@ -18,7 +18,7 @@ def words_on(shelves):
 def inputs(rows, visited, seed=0):
     random = torch.Generator().manual_seed(seed)
     states, vectors = (torch.randn(n, SIZE, generator=random, dtype=torch.float64) for n in (rows, VOCAB))
-    shelves = torch.stack([torch.randperm(SHELVES, generator=random)[:visited] for _ in range(rows)])
+    shelves = torch.rand(rows, SHELVES, generator=random).argsort(-1)[:, :visited]
     return states.requires_grad_(), vectors.requires_grad_(), shelves
 
 
@@ -34,7 +34,7 @@ def gradients(scores, shelves, *inputs):
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("most_gathered", [None, 1, 3 * WORDS * SIZE, 1 << 26], ids=["shelf", "block", "three", "all"])
-@pytest.mark.parametrize(("rows", "visited"), [(1, 1), (2, 9), (40, 3), (300, 2)])
+@pytest.mark.parametrize(("rows", "visited"), [(0, 2), (1, 1), (2, 9), (40, 3), (300, 2)])
 def test_scores_and_gradients(rows, visited, most_gathered, sparse, monkeypatch):
     """In main memory shelf by shelf, elsewhere some blocks at a time."""
     if most_gathered:
@@ -54,11 +54,15 @@ def test_scores_and_gradients(rows, visited, most_gathered, sparse, monkeypatch)
         torch.testing.assert_close(found, exact)
 
 
-def test_one_gradient_alone():
+@pytest.mark.parametrize("sparse", [False, True])
+def test_one_gradient_alone(sparse):
+    """Of frozen vectors, and of frozen states."""
     states, vectors, shelves = inputs(6, 2)
-    (expected,) = gradients(by_hand(states, vectors, shelves), shelves, states)
-    frozen = scores_by_shelf(states, shelves, words_on, vectors.detach(), SHELVES)
-    torch.testing.assert_close(*gradients(frozen, shelves, states), expected)
+    of_states, of_vectors = gradients(by_hand(states, vectors, shelves), shelves, states, vectors)
+    frozen = scores_by_shelf(states, shelves, words_on, vectors.detach(), SHELVES, sparse)
+    torch.testing.assert_close(*gradients(frozen, shelves, states), of_states)
+    frozen = scores_by_shelf(states.detach(), shelves, words_on, vectors, SHELVES, sparse)
+    torch.testing.assert_close(gradients(frozen, shelves, vectors)[0].to_dense(), of_vectors)
 
 
 def test_an_embedding_may_ask_for_a_sparse_gradient():

@@ -80,6 +80,66 @@ class TestTies:
         check(head, spec, h)
 
 
+class TestSumsThatRoundingTellsApart:
+    """Scores that are equal but for rounding, of more shelves than are sought at once."""
+
+    @pytest.fixture
+    def head(self):
+        def head(visit, vocab, logits, dtype=torch.float64):
+            head = random_head(shelves(words=2, visit=visit, code="random"), vocab, dtype=dtype)
+            with torch.no_grad():
+                head.shelves.weight.zero_()
+                head.shelves.bias.copy_(torch.from_numpy(logits(np.random.default_rng(3), head.length)))
+            return head
+
+        return head
+
+    @pytest.mark.parametrize("visit", [1, 16, 64, 100, 300])
+    @pytest.mark.parametrize("vocab", [300, 1000])
+    def test_tenths(self, head, visit, vocab):
+        head, h = head(visit, vocab, lambda random, length: random.integers(-3, 4, length) / 10), hidden_states(2)
+        log_probs = all_log_probs(head, h)
+        np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, rtol=1e-10)
+        self.check(head, h, log_probs, {"rtol": 1e-10})
+        words = torch.tensor([3, vocab - 1])
+        loss = -head.log_prob(h, words) - head.log_prob_of_shelves(
+            head.shelf_logits(h), head.place_of(words)[0][:, None]
+        ).squeeze(-1)
+        torch.testing.assert_close(head.loss(h, words), loss)
+
+    @pytest.mark.parametrize("visit", [16, 100])
+    def test_scores_of_few_rows_at_a_time(self, head, visit, monkeypatch):
+        head, h = head(visit, 1000, lambda random, length: random.integers(-3, 4, length) / 10), hidden_states(5)
+        expected, log_probs = head.topk(h, 300), head.log_prob(h, torch.arange(5))
+        monkeypatch.setattr(shelf_distribution, "MOST_SCORES", 2 * head.num_shelves)
+        assert all(torch.equal(*found) for found in zip(head.topk(h, 300), expected, strict=True))
+        assert torch.equal(head.log_prob(h, torch.arange(5)), log_probs)
+
+    @pytest.mark.parametrize("visit", [3, 64])
+    def test_many_sizes(self, head, visit):
+        """Up to those at which single precision tells no units apart."""
+
+        def logits(random, length):
+            return random.choice([-1.0, 1.0], length) * 10 ** random.uniform(14, 16, length)
+
+        head, h = head(visit, 1000, logits, torch.float32), hidden_states(2).float()
+        self.check(head, h, all_log_probs(head, h), {"rtol": 1e-5})
+
+    @staticmethod
+    def check(head, h, log_probs, rounding):
+        """The k best are just those of all words."""
+        for k in (1, 60, 250):
+            words, best = (found.detach().numpy() for found in head.topk(h, k))
+            assert all(len(set(row)) == k for row in words.tolist())
+            np.testing.assert_allclose(np.take_along_axis(log_probs, words, -1), best, **rounding)
+            np.testing.assert_allclose(best, enumerated_topk(log_probs, k)[1], **rounding)
+        best = np.take_along_axis(log_probs, head.best(h)[:, None].numpy(), -1)[:, 0]
+        np.testing.assert_allclose(best, log_probs.max(-1), **rounding)
+        words, best = (found.detach().reshape(len(h), -1).numpy() for found in head.best_shelves(h, 200)[2:])
+        own = np.take_along_axis(log_probs, words.clip(0), -1)
+        np.testing.assert_allclose(np.where(words < 0, -np.inf, own), best, **rounding)
+
+
 class TestFarApart:
     @pytest.mark.parametrize("factor", [1e3, 1e6])
     @pytest.mark.parametrize("part", ["words", "shelves"])
@@ -131,12 +191,33 @@ def test_rows_read_a_shelf_together_whatever_they_are(rows, spec):
     assert head.best(h).shape == head.sample(h).shape == (rows,)
 
 
-def test_a_batch_of_ignored_targets_alone():
-    head, h = random_head(shelves(), 50), hidden_states(3).requires_grad_()
+MANY = shelves(words=2, visit=100), 1000  # shelves: the scores of all are looked at
+
+
+def test_no_rows_of_many_shelves():
+    head, h, none = random_head(*MANY), hidden_states(0), torch.zeros(0, dtype=torch.int64)
+    assert head.loss(h, none).shape == head.log_prob(h, none).shape == (0,)
+    assert head.best(h).shape == head.sample(h).shape == head.sample(h, 0.5).shape == (0,)
+    assert [found.shape for found in head.topk(h, 700)] == [(0, 700)] * 2
+    assert head.best_shelves(h, 300)[0].shape == (0, 300)
+
+
+@pytest.mark.parametrize(("spec", "vocab"), [(shelves(), 50), MANY])
+def test_a_batch_of_ignored_targets_alone(spec, vocab):
+    head, h = random_head(spec, vocab), hidden_states(3).requires_grad_()
     loss = head.loss(h, torch.full((3,), -100))
     loss.sum().backward()
     assert loss.tolist() == [0, 0, 0]
     assert not h.grad.any()
+
+
+def test_on_an_accelerator_the_same_shelves_are_visited(monkeypatch):
+    head, h = random_head(shelves(words=2, visit=9), 1000, dtype=torch.float32), hidden_states(50).float()
+    words = torch.arange(50)
+    expected = head.loss(h, words), head.log_prob(h, words)
+    monkeypatch.setattr("trellex.heads.shelves.is_inspectable", lambda _: False)
+    monkeypatch.setattr(ShelvesHead, "_first_shelves", None)  # by which they are found in main memory
+    torch.testing.assert_close((head.loss(h, words), head.log_prob(h, words)), expected)
 
 
 def test_under_autocast_losses_and_probabilities_are_in_single_precision():
@@ -177,7 +258,9 @@ def test_not_a_number_is_told():
 @pytest.mark.parametrize("temperature", [0.05, 0.3, 20.0])
 @pytest.mark.parametrize("patience", [0, 1, 16])
 def test_words_are_drawn_alike_however_soon_patience_ends(temperature, patience, monkeypatch):
+    """In the end three shelves are looked at together."""
     monkeypatch.setattr(shelf_distribution, "PATIENCE", patience)
+    monkeypatch.setattr(shelf_distribution, "MOST_WORDS", 3 * 4)
     spec = shelves(visit=2, code="random")
     head, h = random_head(spec, 50, scale=0.2), hidden_states(1)
     draws = 20_000

@@ -42,6 +42,14 @@ class TestFewAndMany:
             np.testing.assert_allclose(other.topk(row[None], 2)[1], layer.topk(row[None], 2)[1], atol=1e-4)
 
 
+def test_a_compact_export_has_no_weights_of_few_states(both):
+    loaded, folder = both("hybrid-9-ec", "compact")[1:]
+    assert not list(folder.glob("softmax.*.npy"))
+    layer, h = loaded.model.layer, hidden()
+    assert layer._argmax is None
+    assert np.array_equal(np.concatenate([layer.best(row[None]) for row in h]), layer.best(h))
+
+
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_the_weights_of_few_states_are_those_of_the_model(both, precision):
     ours, _, folder = both("hybrid-9-ec", precision)

@@ -114,9 +114,22 @@ def test_unlikely_shelves_have_the_best_word():
     layer, log_probs = layer_of((300, 8, 1, 5), 0.3, False)
     h = hidden(64)
     shelves, _ = layer.place_of(layer.best(h))
-    first = layer._best_shelves(layer.shelf_logits(h).astype(float), 1)[:, 0]
+    first = layer._first_shelves(layer.shelf_logits(h).astype(float))[:, 0]
     assert 0.2 < (shelves != first).mean() < 1
     assert np.array_equal(log_probs(h).argmax(-1), layer.best(h))
+
+
+@pytest.mark.parametrize("largest", [1e8, 1e16, 1e25])
+def test_logits_of_any_size(largest):
+    """Probabilities still sum to 1, and the best word is the most probable."""
+    layer, _ = layer_of((300, 8, 1, 5), 0.3, False)
+    layer._trellis.bias[[0, 2, 5]] = largest, -largest, largest
+    h = hidden(20)
+    every = np.stack([layer.log_prob(h, np.full(20, word)) for word in range(layer.vocab_size)], -1)
+    np.testing.assert_allclose(np.exp(every).sum(-1), 1, rtol=1e-9)
+    assert np.array_equal(layer.best(h), every.argmax(-1))
+    assert np.array_equal(layer.topk(h, 3)[0], np.argsort(-every, -1, kind="stable")[:, :3])
+    assert len(set(layer.best(h))) > 2
 
 
 @pytest.mark.skipif(not is_supported(), reason="this CPU has no such instruction")
@@ -144,23 +157,32 @@ def test_what_is_not_finite_is_named(is_rounded, bad):
         layer.best(h)
 
 
-def test_no_rows():
-    layer, _ = layer_of(SHAPES[0], 1.0, True)
-    assert len(layer.best(np.empty((0, SIZE), np.float32))) == 0
+@pytest.mark.parametrize("shape", [SHAPES[0], (1000, 2, 9, 3), (1000, 2, 400, 3)], ids=str)
+def test_no_rows(shape):
+    layer, _ = layer_of(shape, 1.0, True)
+    h, none = np.empty((0, SIZE), np.float32), np.empty(0, np.int64)
+    assert layer.best(h).shape == layer.sample(h).shape == layer.sample(h, 0.5).shape == (0,)
+    assert layer.log_prob(h, none).shape == (0,)
+    assert [found.shape for found in layer.topk(h, 700)] == [(0, 700)] * 2
+    assert layer.best_shelves(h, 300)[0].shape == (0, min(300, layer.num_shelves))
 
 
 HEAD = {"type": "shelves", "words": 8, "visit": 2, "memory": 3, "code": "random"}
 
 
 class TestFiles:
-    @pytest.fixture(params=["fp32", "int8"])
+    @pytest.fixture(params=["fp32", "int8", "compact"])
     def folder(self, both, tmp_path, request):
         """An export that a test may damage."""
         return shutil.copytree(both(HEAD, request.param)[2], tmp_path / request.param)
 
+    @staticmethod
+    def arrays(folder):
+        return [path for name in ("words", "shelves", "project") for path in folder.glob(f"{name}.*")]
+
     def test_missing(self, folder):
-        names = [path.name for pattern in ("words.*", "shelves.*", "code.json") for path in folder.glob(pattern)]
-        assert len(names) == (5 if folder.name == "fp32" else 7)
+        names = [path.name for path in (*self.arrays(folder), folder / "code.json")]
+        assert len(names) == {"fp32": 5, "int8": 7, "compact": 9}[folder.name]
         for name in names:
             (folder / name).rename(folder / "elsewhere")
             with pytest.raises(ValueError, match=f"{name}: .*missing.*{REMEDY}"):
@@ -169,7 +191,7 @@ class TestFiles:
         load_export(folder)
 
     def test_of_another_shape_type_or_not_finite(self, folder):
-        for path in [*folder.glob("words.*"), *folder.glob("shelves.*")]:
+        for path in self.arrays(folder):
             array, content = np.load(path), path.read_bytes()
             others = [array[1:], array.astype(np.float64), array.reshape(-1, 1)]
             others += [np.full_like(array, np.nan)] if array.ndim < 3 and array.dtype == np.float32 else []
@@ -186,7 +208,7 @@ class TestFiles:
         for code in (FrequencyCode(41), HuffmanCode(range(1, 41))):
             code.save(folder / "code.json")
             seal(folder, MANIFEST)
-            with pytest.raises(ValueError, match=f"the shelves do not fit .code: .*{REMEDY}"):
+            with pytest.raises(ValueError, match=f"^{folder}: the shelves do not fit .code: .*{REMEDY}$"):
                 load_export(folder)
 
     def test_vectors_are_mapped(self, folder):

@@ -67,6 +67,7 @@ class TestScore:
     def test_no_rows(self, kind):
         ecc = CompleteCode(2)
         assert tuple(ecc.score(kind(np.zeros((0, ecc.length(4)))), kind(np.zeros((0, 4), int))).shape) == (0,)
+        assert tuple(ecc.all_scores(kind(np.zeros((3, 0, ecc.length(4)))), 4).shape) == (3, 0, 16)
 
 
 def test_the_score_has_a_gradient():

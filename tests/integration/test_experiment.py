@@ -184,6 +184,7 @@ class TestWhole:
         assert refused.exit_code == 1
         assert f"{NAMES[0]}.json: made with learning_rate 0.01, but the grid says 0.5" in refused.stderr
 
+    @pytest.mark.slow
     def test_more_batches(self, whole, write_grid, trellex, tmp_path):
         longer = write_grid(tmp_path, max_steps=40)
         for folder in ("runs", "results"):

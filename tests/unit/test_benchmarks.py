@@ -125,6 +125,7 @@ def test_the_whole_benchmark(heads, tmp_path):
     assert all(cell["seconds"] > 0 and cell["job_bytes"] is not None for cell in numbers["cells"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_translation_on_a_cpu(tmp_path):
     pytest.importorskip("ctranslate2")

@@ -37,6 +37,7 @@ class HeadSpec(Record):
     label_smoothing: float = Field(0.0, ge=0, lt=1, description="the share of the loss that is the mean over all words")
 
     forms: ClassVar[tuple[str, ...]] = ()  # of the type, such as hybrid-N-ec
+    is_apart: ClassVar[bool] = False  # from the paper's: last in tables, with options that are not as by default
     families: ClassVar[list[Any]] = []  # subclasses that have forms, in the order of tables
 
     @classmethod
@@ -114,6 +115,9 @@ class HeadSpec(Record):
 
     def _peculiarities(self, *as_usual: str) -> list[str]:
         options = {name: value for name, value in self.options().items() if name not in ("type", *as_usual)}
+        if self.is_apart:
+            fields = type(self).model_fields
+            options = {name: value for name, value in options.items() if value != fields[name].default}
         return [_in_label(name, value) for name, value in options.items() if value is not False]
 
     @property
@@ -124,7 +128,7 @@ class HeadSpec(Record):
     @property
     def order(self) -> tuple[Any, ...]:
         """A key to sort by: families by size, then the same with error correction; variants follow their method."""
-        return self.is_corrected, self.families.index(type(self)), self.size, self.variant
+        return self.is_corrected or self.is_apart, self.families.index(type(self)), self.size, self.variant
 
 
 AnyHeadSpec = Annotated[HeadSpec, BeforeValidator(HeadSpec.parse)]
@@ -191,7 +195,10 @@ class CodedSpec(HeadSpec):
         if self.code == "clusters":
             return cluster_code(self._vectors_of(vocab, vectors)[first:])
         if isinstance(vocab, int):
-            raise ValueError("code: a Huffman code needs a vocabulary with counts, not only its size")
+            raise ValueError(
+                "code: a Huffman code needs a vocabulary with counts, not only its size; "
+                "pass a Vocabulary, or choose another code, such as frequency"
+            )
         return HuffmanCode(vocab.counts[first:])
 
     def stand_in(self, vocab: Any) -> Code | None:
@@ -355,20 +362,11 @@ class ShelvesSpec(CodedSpec):
     memory: int = Field(7, ge=3, le=10, strict=True, description="of the complete trellis that finds shelves")
     shelf_weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="of −log P(shelf) in the loss")
 
-    forms = ("shelves",)
+    forms, is_apart = ("shelves",), True
 
     @property
     def uses_embedding(self) -> bool:
         return True
-
-    @property
-    def order(self) -> tuple[Any, ...]:
-        """After all others, error correction or not."""
-        return True, *super().order[1:]
-
-    def _peculiarities(self, *as_usual: str) -> list[str]:
-        defaults = [name for name, field in type(self).model_fields.items() if getattr(self, name) == field.default]
-        return super()._peculiarities(*defaults, *as_usual)
 
     @model_validator(mode="after")
     def _words_fit(self) -> Self:
@@ -390,6 +388,20 @@ class ShelvesSpec(CodedSpec):
     def shelf_bits(self, num_bits: int) -> int:
         """How many of the B bits of a code find the shelf; there are at least two."""
         return max(1, num_bits - (self.words.bit_length() - 1))
+
+
+class HierarchicalSpec(CodedSpec):
+    """Hierarchical softmax: a word is the outcome of the choices between two on its way down the tree of its code."""
+
+    code: Annotated[Any, BeforeValidator(_as_code)] = Field("huffman", description="which tree, as above")
+
+    forms, is_apart = ("hierarchical",), True
+
+    @model_validator(mode="after")
+    def _reads_one_path(self) -> Self:
+        if self.label_smoothing:
+            raise ValueError("label_smoothing: the mean over all words would read all nodes of the tree; set it to 0")
+        return self
 
 
 def size_of(vocab: Any) -> int:

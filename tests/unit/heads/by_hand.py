@@ -56,6 +56,8 @@ SHELVES = [
     shelves(words=4096),
     shelves(visit=1, code="random", shelf_weight=0.5),
 ]
+HIERARCHICAL = [{"type": "hierarchical", "code": code} for code in ("huffman", "frequency", "random")]
+RIVALS = [*HIERARCHICAL]
 
 
 def name_of(spec):
@@ -67,15 +69,16 @@ def with_options(spec, **options):
 
 
 def with_bits_options(spec, **options):
-    """The softmax and shelves, which have no such options, as they are."""
-    return spec if with_options(spec)["type"] in ("softmax", "shelves") else with_options(spec, **options)
+    """Heads without bits, which have no such options, as they are."""
+    return with_options(spec, **options) if with_options(spec)["type"].startswith(("binary", "hybrid")) else spec
 
 
 def families(vocab):
     """A head of every family that fits the vocabulary, those without bits first."""
     frequent = min(9, vocab - 1)
     hybrids = [f"hybrid-{frequent}", f"hybrid-{frequent}-ec"] if frequent >= 2 else []
-    return ["softmax", TIED, *SHELVES[:3], *([SHELVES[-2]] if vocab > 10 else []), "binary", "binary-ec", *hybrids]
+    shelves = [*SHELVES[:3], *([SHELVES[-2]] if vocab > 10 else [])]
+    return ["softmax", TIED, *shelves, *RIVALS, "binary", "binary-ec", *hybrids]
 
 
 class Counted:
@@ -161,8 +164,28 @@ def shelf_log_probs(head, spec, h):
     return found, log_shelves[:, shelf_of]
 
 
+def tree_log_probs(head, h):
+    """log P of all words: words are parted bit by bit, and where a bit parts some, there is the next node. [T, V]"""
+    logits, bits = affine(head.nodes, h), head.code.bits(np.arange(head.vocab_size))
+    found, node, level = np.zeros((len(h), head.vocab_size)), 0, [(np.arange(head.vocab_size), 0)]
+    while level:
+        following = []
+        for words, place in level:
+            while len(words) > 1 and len(set(bits[words, place])) == 1:
+                place += 1
+            if len(words) == 1:
+                continue
+            for bit in (0, 1):
+                part = words[bits[words, place] == bit]
+                found[:, part] -= np.logaddexp(0, logits[:, node] * (1 - 2 * bit))[:, None]
+                following.append((part, place + 1))
+            node += 1
+        level = following
+    return found
+
+
 class ByHand:
-    """One head with the frequency code, shelves with any, and hidden states h [T, H].
+    """One head with the frequency code, one without bits with any, and hidden states h [T, H].
 
     Of V words those from `first_rare` on are spelt by bits: all of a binary head's, none of a softmax's.
     """
@@ -171,8 +194,11 @@ class ByHand:
         spec = with_options(spec)
         family, *rest = spec["type"].split("-")
         self.vocab_size, self.spec, h = head.vocab_size, spec, h.detach().double().numpy()
-        if family in ("softmax", "shelves"):
+        if family not in ("binary", "hybrid"):
             self.first_rare, self.log_shelves = self.vocab_size, 0
+            if family == "hierarchical":
+                self.log_v = tree_log_probs(head, h)
+                return
             if family == "shelves":
                 self.log_v, self.log_shelves = shelf_log_probs(head, spec, h)
                 return

@@ -123,6 +123,12 @@ class TestCost:
         )
         assert sum(parameter.numel() for parameter in head.parameters()) == head.cost().parameters
 
+    @pytest.mark.parametrize("vocab", [65536, 65535])
+    def test_of_a_tree_one_path_is_read(self, vocab):
+        cost, size = cost_and_size({"type": "hierarchical", "code": "frequency"}, vocab)
+        assert cost == Cost(outputs=16, bits=0, parameters=513 * (vocab - 1), multiply_adds=512 * 16)
+        assert cost.parameters == size
+
     def test_of_two_layers_together(self):
         assert Cost(1, 2, 3, 4) + Cost(10, 20, 30, 40) == Cost(11, 22, 33, 44)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, cluster_code
-from trellex.heads.spec import AnyHeadSpec, BinarySpec, HeadSpec, HybridSpec, ShelvesSpec, SoftmaxSpec
+from trellex.heads.spec import AnyHeadSpec, BinarySpec, HeadSpec, HierarchicalSpec, HybridSpec, ShelvesSpec, SoftmaxSpec
 from trellex.records import Record
 from trellex.text import Vocabulary
 
@@ -36,6 +36,8 @@ WRITTEN = [
     {"type": "hybrid-2048-ec", "code": "clusters", "generators": "complete", "memory": 8},
     "shelves",
     {"type": "shelves", "code": "random", "seed": 3, "words": 32, "visit": 4, "memory": 6, "shelf_weight": 0.5},
+    "hierarchical",
+    {"type": "hierarchical", "code": "random", "seed": 3},
 ]
 written = pytest.mark.parametrize("spec", WRITTEN, ids=str)
 
@@ -56,6 +58,7 @@ class TestParse:
             ("hybrid-2", HybridSpec),
             ("hybrid-2048-ec", HybridSpec),
             ("shelves", ShelvesSpec),
+            ("hierarchical", HierarchicalSpec),
         ],
     )
     def test_the_name_tells_the_family(self, name, kind):
@@ -99,7 +102,7 @@ class TestParse:
 
         assert type(parse("new-7")) is NewSpec
         assert parse("new-7").size == 7
-        with pytest.raises(ValueError, match="hybrid-N, hybrid-N-ec, shelves or new-N, got 'newer'"):
+        with pytest.raises(ValueError, match="hybrid-N, hybrid-N-ec, shelves.* or new-N, got 'newer'"):
             parse("newer")
 
 
@@ -180,6 +183,9 @@ class TestLabel:
                 "hybrid-2048-ec (complete, memory 6, clusters, mixtures 2)",
             ),
             ("shelves", "shelves"),
+            ("hierarchical", "hierarchical"),
+            ({"type": "hierarchical", "code": "huffman"}, "hierarchical"),
+            ({"type": "hierarchical", "code": "clusters"}, "hierarchical (clusters)"),
             ({"type": "shelves", "code": "clusters", "words": 64, "shelf_weight": 1}, "shelves"),
             ({"type": "shelves", "visit": 4, "memory": 7}, "shelves (visit 4)"),
             (
@@ -224,7 +230,7 @@ class TestLabel:
             {"type": "binary-ec", "loss": "trellis"},
             *("hybrid-9-ec", "hybrid-10-ec", {"type": "hybrid-2048-ec", "decoding": "paper"}),
             *({"type": "hybrid-2048-ec", "generators": "complete", "memory": memory} for memory in (6, 8)),
-            *("shelves", {"type": "shelves", "visit": 4}),
+            *("shelves", {"type": "shelves", "visit": 4}, "hierarchical"),
         ]
         specs = [parse(name) for name in names]
         assert sorted(reversed(specs), key=lambda spec: spec.order) == specs
@@ -314,7 +320,9 @@ class TestCode:
         with pytest.raises(ValueError, match="^type: N = 60 does not fit a vocabulary of 50 words"):
             parse({"type": "hybrid-60", "code": "clusters"}).build_code(50)
 
-    @pytest.mark.parametrize(("name", "size"), [("binary-ec", 50), ("hybrid-9", 42), ("shelves", 50)])
+    @pytest.mark.parametrize(
+        ("name", "size"), [("binary-ec", 50), ("hybrid-9", 42), ("shelves", 50), ("hierarchical", 50)]
+    )
     def test_only_clusters_have_a_stand_in(self, name, size):
         stand_in = parse({"type": name, "code": "clusters"}).stand_in(50)
         assert (stand_in.vocab_size, stand_in.num_bits) == (size, 6)
@@ -332,7 +340,7 @@ class TestMistakes:
     @pytest.mark.parametrize("name", ["soft-max", "Softmax", "softmax-ec", "binary-16", "hybrid", "hybrid-x-ec", "", 3])
     def test_an_unknown_type(self, name):
         with pytest.raises(
-            ValueError, match=f"type: expected softmax, binary, .* hybrid-N-ec or shelves, got {name!r}"
+            ValueError, match=f"type: expected softmax, binary, .* hybrid-N-ec, shelves.* or [a-z]+, got {name!r}"
         ):
             parse({"type": name})
 
@@ -413,6 +421,26 @@ class TestMistakes:
     def test_of_shelves_likewise(self, options, message):
         with pytest.raises(ValueError, match=message) as error:
             parse({"type": "shelves", **options})
+        assert "pydantic" not in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (
+                {"type": "hierarchical", "label_smoothing": 0.1},
+                "^label_smoothing: the mean over all words would read all nodes of the tree; set it to 0",
+            ),
+            ({"type": "hierarchical", "loss": "trellis"}, "^loss: not an option of hierarchical"),
+            (
+                {"type": "hierarchical", "code": "brown"},
+                "^code: .*expected one of frequency, random, huffman, clusters",
+            ),
+        ],
+        ids=str,
+    )
+    def test_of_rivals_likewise(self, options, message):
+        with pytest.raises(ValueError, match=message) as error:
+            parse(options)
         assert "pydantic" not in str(error.value)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from torch import nn
 
 from trellex.arrays import as_count
+from trellex.heads.adaptive import AdaptiveHead
 from trellex.heads.binary import BinaryHead
 from trellex.heads.head import Head
 from trellex.heads.hierarchical import HierarchicalHead
@@ -14,6 +15,7 @@ from trellex.heads.hybrid import HybridHead
 from trellex.heads.shelves import ShelvesHead
 from trellex.heads.softmax import SoftmaxHead
 from trellex.heads.spec import (
+    AdaptiveSpec,
     BinarySpec,
     CodedSpec,
     HeadSpec,
@@ -31,6 +33,7 @@ HEADS: dict[type[HeadSpec], type[Head]] = {
     HybridSpec: HybridHead,
     ShelvesSpec: ShelvesHead,
     HierarchicalSpec: HierarchicalHead,
+    AdaptiveSpec: AdaptiveHead,
 }
 
 

@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from trellex.heads.distribution import Distribution
-from trellex.heads.spec import BinarySpec, HeadSpec, HierarchicalSpec, HybridSpec, ShelvesSpec, SoftmaxSpec
+from trellex.heads.spec import (
+    AdaptiveSpec,
+    BinarySpec,
+    HeadSpec,
+    HierarchicalSpec,
+    HybridSpec,
+    ShelvesSpec,
+    SoftmaxSpec,
+)
+from trellex.runtime.adaptive import AdaptiveLayer
 from trellex.runtime.code import CodeLayer
 from trellex.runtime.folder import Export, RuntimeManifest
 from trellex.runtime.hierarchical import HierarchicalLayer
@@ -33,4 +42,5 @@ LAYERS: dict[type[HeadSpec], type[Layer]] = {
     HybridSpec: HybridLayer,
     ShelvesSpec: ShelvesLayer,
     HierarchicalSpec: HierarchicalLayer,
+    AdaptiveSpec: AdaptiveLayer,
 }

@@ -1,6 +1,7 @@
 """Every output layer computed by hand: plain numpy, word by word, from its weights and the paper's equations."""
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -57,7 +58,8 @@ SHELVES = [
     shelves(visit=1, code="random", shelf_weight=0.5),
 ]
 HIERARCHICAL = [{"type": "hierarchical", "code": code} for code in ("huffman", "frequency", "random")]
-RIVALS = [*HIERARCHICAL]
+ADAPTIVE = [{"type": "adaptive", "div_value": 2.0}, {"type": "adaptive", "cutoffs": [1], "div_value": 1.5}]
+RIVALS = [*HIERARCHICAL, *ADAPTIVE]
 
 
 def name_of(spec):
@@ -184,6 +186,20 @@ def tree_log_probs(head, h):
     return found
 
 
+def adaptive_log_probs(head, spec, h):
+    """log P of all words: those of the first softmax, and of each tail behind its marker. [T, V]"""
+    vocab, layer = head.vocab_size, head.layer
+    cutoffs = spec.get("cutoffs") or sorted({vocab // part for part in (32, 8, 2)} - {0})[:2]  # H is 6
+    first = log_softmax(affine(layer.head, h))
+    parts = [first[:, : cutoffs[0]]]
+    for tail, (begin, end) in enumerate(pairwise([*cutoffs, vocab])):
+        narrow, words = (part.weight.detach().double().numpy() for part in layer.tail[tail])
+        assert narrow.shape == (int(H / spec["div_value"] ** (tail + 1)), H)
+        assert len(words) == end - begin
+        parts.append(first[:, cutoffs[0] + tail, None] + log_softmax(h @ narrow.T @ words.T))
+    return np.concatenate(parts, -1)
+
+
 class ByHand:
     """One head with the frequency code, one without bits with any, and hidden states h [T, H].
 
@@ -196,6 +212,9 @@ class ByHand:
         self.vocab_size, self.spec, h = head.vocab_size, spec, h.detach().double().numpy()
         if family not in ("binary", "hybrid"):
             self.first_rare, self.log_shelves = self.vocab_size, 0
+            if family == "adaptive":
+                self.log_v = adaptive_log_probs(head, spec, h)
+                return
             if family == "hierarchical":
                 self.log_v = tree_log_probs(head, h)
                 return

@@ -22,6 +22,7 @@ SPECS = [
     {"type": "shelves", "words": 16, "visit": 3, "memory": 6, "code": "random"},
     {"type": "shelves", "words": 2, "visit": 5, "memory": 4, "code": "frequency"},
     {"type": "hierarchical", "code": "random"},
+    {"type": "adaptive", "div_value": 2.0},
 ]
 
 

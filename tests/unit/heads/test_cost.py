@@ -129,6 +129,17 @@ class TestCost:
         assert cost == Cost(outputs=16, bits=0, parameters=513 * (vocab - 1), multiply_adds=512 * 16)
         assert cost.parameters == size
 
+    def test_of_an_adaptive_softmax_one_tail_is_read(self):
+        cost, size = cost_and_size("adaptive", 65536)
+        tails = [(128, 6144), (32, 24576), (8, 32768)]  # widths and words
+        assert cost == Cost(
+            outputs=2048 + 3 + 32768,
+            bits=0,
+            parameters=513 * 2051 + sum(width * (512 + words) for width, words in tails),
+            multiply_adds=512 * 2051 + max(width * (512 + words) for width, words in tails),
+        )
+        assert cost.parameters == size
+
     def test_of_two_layers_together(self):
         assert Cost(1, 2, 3, 4) + Cost(10, 20, 30, 40) == Cost(11, 22, 33, 44)
 

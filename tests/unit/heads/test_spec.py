@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, cluster_code
-from trellex.heads.spec import AnyHeadSpec, BinarySpec, HeadSpec, HierarchicalSpec, HybridSpec, ShelvesSpec, SoftmaxSpec
+from trellex.heads.spec import (
+    AdaptiveSpec,
+    AnyHeadSpec,
+    BinarySpec,
+    HeadSpec,
+    HierarchicalSpec,
+    HybridSpec,
+    ShelvesSpec,
+    SoftmaxSpec,
+)
 from trellex.records import Record
 from trellex.text import Vocabulary
 
@@ -37,6 +46,8 @@ WRITTEN = [
     "shelves",
     {"type": "shelves", "code": "random", "seed": 3, "words": 32, "visit": 4, "memory": 6, "shelf_weight": 0.5},
     "hierarchical",
+    "adaptive",
+    {"type": "adaptive", "cutoffs": [2000, 10000], "div_value": 2.0},
     {"type": "hierarchical", "code": "random", "seed": 3},
 ]
 written = pytest.mark.parametrize("spec", WRITTEN, ids=str)
@@ -59,6 +70,7 @@ class TestParse:
             ("hybrid-2048-ec", HybridSpec),
             ("shelves", ShelvesSpec),
             ("hierarchical", HierarchicalSpec),
+            ("adaptive", AdaptiveSpec),
         ],
     )
     def test_the_name_tells_the_family(self, name, kind):
@@ -184,6 +196,8 @@ class TestLabel:
             ),
             ("shelves", "shelves"),
             ("hierarchical", "hierarchical"),
+            ({"type": "adaptive", "div_value": 4.0}, "adaptive"),
+            ({"type": "adaptive", "cutoffs": [9, 20]}, "adaptive (cutoffs [9, 20])"),
             ({"type": "hierarchical", "code": "huffman"}, "hierarchical"),
             ({"type": "hierarchical", "code": "clusters"}, "hierarchical (clusters)"),
             ({"type": "shelves", "code": "clusters", "words": 64, "shelf_weight": 1}, "shelves"),
@@ -230,7 +244,7 @@ class TestLabel:
             {"type": "binary-ec", "loss": "trellis"},
             *("hybrid-9-ec", "hybrid-10-ec", {"type": "hybrid-2048-ec", "decoding": "paper"}),
             *({"type": "hybrid-2048-ec", "generators": "complete", "memory": memory} for memory in (6, 8)),
-            *("shelves", {"type": "shelves", "visit": 4}, "hierarchical"),
+            *("shelves", {"type": "shelves", "visit": 4}, "hierarchical", "adaptive"),
         ]
         specs = [parse(name) for name in names]
         assert sorted(reversed(specs), key=lambda spec: spec.order) == specs
@@ -430,6 +444,15 @@ class TestMistakes:
                 {"type": "hierarchical", "label_smoothing": 0.1},
                 "^label_smoothing: the mean over all words would read all nodes of the tree; set it to 0",
             ),
+            (
+                {"type": "adaptive", "label_smoothing": 0.1},
+                "^label_smoothing: the mean over all words would enter all tails; set it to 0",
+            ),
+            *(
+                ({"type": "adaptive", "cutoffs": cutoffs}, "^cutoffs: .*expected rising whole numbers of at least 1")
+                for cutoffs in ([], [0, 5], [5, 5], [9, 5], [1.5], 7, "7", [True])
+            ),
+            ({"type": "adaptive", "div_value": 1}, "^div_value: Input should be greater than 1, got 1"),
             ({"type": "hierarchical", "loss": "trellis"}, "^loss: not an option of hierarchical"),
             (
                 {"type": "hierarchical", "code": "brown"},

@@ -9,6 +9,7 @@ from torch import nn
 from trellex.arrays import as_count
 from trellex.heads.adaptive import AdaptiveHead
 from trellex.heads.binary import BinaryHead
+from trellex.heads.differentiated import DifferentiatedHead
 from trellex.heads.head import Head
 from trellex.heads.hierarchical import HierarchicalHead
 from trellex.heads.hybrid import HybridHead
@@ -18,6 +19,7 @@ from trellex.heads.spec import (
     AdaptiveSpec,
     BinarySpec,
     CodedSpec,
+    DifferentiatedSpec,
     HeadSpec,
     HierarchicalSpec,
     HybridSpec,
@@ -34,6 +36,7 @@ HEADS: dict[type[HeadSpec], type[Head]] = {
     ShelvesSpec: ShelvesHead,
     HierarchicalSpec: HierarchicalHead,
     AdaptiveSpec: AdaptiveHead,
+    DifferentiatedSpec: DifferentiatedHead,
 }
 
 

@@ -468,6 +468,53 @@ class AdaptiveSpec(BandedSpec):
         return cutoffs
 
 
+def _as_units(units: Any) -> tuple[int, ...] | None:
+    if units is None:
+        return None
+    if isinstance(units, list | tuple) and all(type(each) is int and each > 0 for each in units):
+        return tuple(units)
+    raise ValueError(f"expected whole numbers of at least 1, such as [256, 128, 128], got {brief(units)}")
+
+
+class DifferentiatedSpec(BandedSpec):
+    """Differentiated softmax: each band of words is scored by its own part of the hidden units."""
+
+    units: Annotated[Any, BeforeValidator(_as_units)] = Field(
+        None,
+        description="how many hidden units each band reads, in all as many as there are; unless given, each half of "
+        "those that are left",
+    )
+
+    forms = ("differentiated",)
+
+    def bands(self, vocab_size: int, hidden_size: int) -> list[tuple[int, int]]:
+        """Words and units of each band. Raises ValueError unless they are in V and add up to H."""
+        most = hidden_size if self.units is None else len(self.units)
+        cutoffs = self._cutoffs_below(vocab_size, most - 1)
+        words = [end - begin for begin, end in pairwise([0, *cutoffs, vocab_size])]
+        if hidden_size < max(2, len(words)):
+            raise ValueError(
+                f"hidden_size: {hidden_size} leaves no unit to some of {max(2, len(words))} bands; "
+                "choose a larger one, or fewer cutoffs"
+            )
+        units = self.units or self._halves(hidden_size, len(words))
+        if len(units) != len(words) or sum(units) != hidden_size:
+            raise ValueError(
+                f"units: expected {len(words)} numbers, one a band, that add up to hidden_size {hidden_size}, "
+                f"got {list(units)}; change them or the cutoffs"
+            )
+        return list(zip(words, units, strict=True))
+
+    @staticmethod
+    def _halves(hidden_size: int, bands: int) -> list[int]:
+        """Half of what is left to each, at least 1, and the rest to the last."""
+        units: list[int] = []
+        for following in range(bands - 1, 0, -1):
+            left = hidden_size - sum(units)
+            units.append(min(left // 2, left - following))
+        return [*units, hidden_size - sum(units)]
+
+
 def size_of(vocab: Any) -> int:
     """V of a vocabulary, or of its size."""
     return vocab if isinstance(vocab, int) else len(vocab)

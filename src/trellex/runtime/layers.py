@@ -9,6 +9,7 @@ from trellex.heads.distribution import Distribution
 from trellex.heads.spec import (
     AdaptiveSpec,
     BinarySpec,
+    DifferentiatedSpec,
     HeadSpec,
     HierarchicalSpec,
     HybridSpec,
@@ -17,6 +18,7 @@ from trellex.heads.spec import (
 )
 from trellex.runtime.adaptive import AdaptiveLayer
 from trellex.runtime.code import CodeLayer
+from trellex.runtime.differentiated import DifferentiatedLayer
 from trellex.runtime.folder import Export, RuntimeManifest
 from trellex.runtime.hierarchical import HierarchicalLayer
 from trellex.runtime.hybrid import HybridLayer
@@ -43,4 +45,5 @@ LAYERS: dict[type[HeadSpec], type[Layer]] = {
     ShelvesSpec: ShelvesLayer,
     HierarchicalSpec: HierarchicalLayer,
     AdaptiveSpec: AdaptiveLayer,
+    DifferentiatedSpec: DifferentiatedLayer,
 }

@@ -59,7 +59,8 @@ SHELVES = [
 ]
 HIERARCHICAL = [{"type": "hierarchical", "code": code} for code in ("huffman", "frequency", "random")]
 ADAPTIVE = [{"type": "adaptive", "div_value": 2.0}, {"type": "adaptive", "cutoffs": [1], "div_value": 1.5}]
-RIVALS = [*HIERARCHICAL, *ADAPTIVE]
+DIFFERENTIATED = ["differentiated", {"type": "differentiated", "cutoffs": [1], "units": [4, 2]}]
+RIVALS = [*HIERARCHICAL, *ADAPTIVE, *DIFFERENTIATED]
 
 
 def name_of(spec):
@@ -200,6 +201,18 @@ def adaptive_log_probs(head, spec, h):
     return np.concatenate(parts, -1)
 
 
+def differentiated_log_probs(head, h):
+    """log P of all words by one matrix, which is 0 where a band does not read. [T, V]"""
+    matrix, biases, word, unit = np.zeros((head.vocab_size, H)), [], 0, 0
+    for band in head.bands:
+        words, units = band.weight.shape
+        matrix[word : word + words, unit : unit + units] = band.weight.detach().double().numpy()
+        biases.append(band.bias.detach().double().numpy())
+        word, unit = word + words, unit + units
+    assert (word, unit) == matrix.shape
+    return log_softmax(h @ matrix.T + np.concatenate(biases))
+
+
 class ByHand:
     """One head with the frequency code, one without bits with any, and hidden states h [T, H].
 
@@ -214,6 +227,9 @@ class ByHand:
             self.first_rare, self.log_shelves = self.vocab_size, 0
             if family == "adaptive":
                 self.log_v = adaptive_log_probs(head, spec, h)
+                return
+            if family == "differentiated":
+                self.log_v = differentiated_log_probs(head, h)
                 return
             if family == "hierarchical":
                 self.log_v = tree_log_probs(head, h)

@@ -23,6 +23,7 @@ SPECS = [
     {"type": "shelves", "words": 2, "visit": 5, "memory": 4, "code": "frequency"},
     {"type": "hierarchical", "code": "random"},
     {"type": "adaptive", "div_value": 2.0},
+    "differentiated",
 ]
 
 

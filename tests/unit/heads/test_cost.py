@@ -140,6 +140,12 @@ class TestCost:
         )
         assert cost.parameters == size
 
+    def test_of_a_differentiated_softmax_every_band_has_its_block(self):
+        cost, size = cost_and_size("differentiated", 65536)
+        products = 2048 * 256 + 6144 * 128 + 24576 * 64 + 32768 * 64
+        assert cost == Cost(outputs=65536, bits=0, parameters=products + 65536, multiply_adds=products)
+        assert cost.parameters == size
+
     def test_of_two_layers_together(self):
         assert Cost(1, 2, 3, 4) + Cost(10, 20, 30, 40) == Cost(11, 22, 33, 44)
 

@@ -166,6 +166,7 @@ def test_the_best_are_those_of_topk(layer_and_states, head):
         ("hybrid-9-ec", {"words": 40, "outputs": 33, "bits": 6, "redundant bits": 24, "frequent words": 8}),
         ({"type": "hierarchical", "code": "random"}, {"words": 40, "outputs": 6}),
         ({"type": "adaptive", "cutoffs": [10, 25]}, {"words": 40, "outputs": 12 + 15}),
+        ("differentiated", {"words": 40, "outputs": 40}),
         (COMPLETE[0], {"words": 40, "outputs": 31, "bits": 6, "states": 8}),
         (SHELVES, {"words": 40, "outputs": 15 + 6, "shelves": 16, "visited": 2, "words on a shelf": 3}),
     ],

@@ -13,6 +13,7 @@ from trellex.heads.spec import (
     AdaptiveSpec,
     AnyHeadSpec,
     BinarySpec,
+    DifferentiatedSpec,
     HeadSpec,
     HierarchicalSpec,
     HybridSpec,
@@ -46,6 +47,7 @@ WRITTEN = [
     "shelves",
     {"type": "shelves", "code": "random", "seed": 3, "words": 32, "visit": 4, "memory": 6, "shelf_weight": 0.5},
     "hierarchical",
+    {"type": "differentiated", "cutoffs": [2000], "units": [400, 112], "label_smoothing": 0.1},
     "adaptive",
     {"type": "adaptive", "cutoffs": [2000, 10000], "div_value": 2.0},
     {"type": "hierarchical", "code": "random", "seed": 3},
@@ -70,6 +72,7 @@ class TestParse:
             ("hybrid-2048-ec", HybridSpec),
             ("shelves", ShelvesSpec),
             ("hierarchical", HierarchicalSpec),
+            ("differentiated", DifferentiatedSpec),
             ("adaptive", AdaptiveSpec),
         ],
     )
@@ -196,6 +199,7 @@ class TestLabel:
             ),
             ("shelves", "shelves"),
             ("hierarchical", "hierarchical"),
+            ({"type": "differentiated", "units": [5, 3]}, "differentiated (units [5, 3])"),
             ({"type": "adaptive", "div_value": 4.0}, "adaptive"),
             ({"type": "adaptive", "cutoffs": [9, 20]}, "adaptive (cutoffs [9, 20])"),
             ({"type": "hierarchical", "code": "huffman"}, "hierarchical"),
@@ -244,7 +248,7 @@ class TestLabel:
             {"type": "binary-ec", "loss": "trellis"},
             *("hybrid-9-ec", "hybrid-10-ec", {"type": "hybrid-2048-ec", "decoding": "paper"}),
             *({"type": "hybrid-2048-ec", "generators": "complete", "memory": memory} for memory in (6, 8)),
-            *("shelves", {"type": "shelves", "visit": 4}, "hierarchical", "adaptive"),
+            *("shelves", {"type": "shelves", "visit": 4}, "hierarchical", "adaptive", "differentiated"),
         ]
         specs = [parse(name) for name in names]
         assert sorted(reversed(specs), key=lambda spec: spec.order) == specs
@@ -453,6 +457,10 @@ class TestMistakes:
                 for cutoffs in ([], [0, 5], [5, 5], [9, 5], [1.5], 7, "7", [True])
             ),
             ({"type": "adaptive", "div_value": 1}, "^div_value: Input should be greater than 1, got 1"),
+            *(
+                ({"type": "differentiated", "units": units}, "^units: .*expected whole numbers of at least 1")
+                for units in ([0, 5], [1.5], 7, [True, 3])
+            ),
             ({"type": "hierarchical", "loss": "trellis"}, "^loss: not an option of hierarchical"),
             (
                 {"type": "hierarchical", "code": "brown"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from trellex.arrays import bounded
@@ -34,7 +35,9 @@ class AdaptiveHead(AdaptiveDistribution, Head):
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         if len(h) == 0:  # which the layer does not take
             return at_least_single(h.sum(-1))
-        return bounded(at_least_single(-self.layer(h.to(self.layer.head.weight.dtype), target).output))
+        with torch.autocast("cpu", enabled=False):  # under which the layer mixes precisions, and fails
+            found = self.layer(h.to(self.layer.head.weight.dtype), target)
+        return bounded(at_least_single(-found.output))
 
     def cost(self) -> Cost:
         """What a word of the costliest tail takes; all tails have parameters."""

@@ -81,7 +81,8 @@ def families(vocab):
     frequent = min(9, vocab - 1)
     hybrids = [f"hybrid-{frequent}", f"hybrid-{frequent}-ec"] if frequent >= 2 else []
     shelves = [*SHELVES[:3], *([SHELVES[-2]] if vocab > 10 else [])]
-    return ["softmax", TIED, *shelves, *RIVALS, "binary", "binary-ec", *hybrids]
+    rivals = [*HIERARCHICAL[::2], ADAPTIVE[0], DIFFERENTIATED[0]]
+    return ["softmax", TIED, *shelves, *rivals, "binary", "binary-ec", *hybrids]
 
 
 class Counted:

@@ -126,6 +126,17 @@ class TestSizes:
             build_head({"type": "adaptive", **options}, hidden_size=hidden, vocab=vocab)
 
 
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32], ids=str)
+def test_under_autocast_the_loss_is_in_single_precision(kind):
+    head, words = random_head(ADAPTIVE[0], 50, dtype=torch.float32), torch.arange(50)
+    h = hidden_states(50).to(kind).requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        losses = head.loss(h, words)
+    losses.sum().backward()
+    assert losses.dtype == torch.float32
+    torch.testing.assert_close(losses, head.loss(h.float(), words))
+
+
 def test_the_loss_is_that_of_pytorchs_layer():
     head, h, words = random_head(ADAPTIVE[0], 50), hidden_states(50), torch.arange(50)
     torch.testing.assert_close(head.loss(h, words).mean(), head.layer(h, words).loss)

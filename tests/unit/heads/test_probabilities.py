@@ -24,12 +24,13 @@ from by_hand import (
     with_bits_options,
     with_options,
 )
+from torch import nn
 
 
 def trained_head(spec, vocab, h):
     """A head in single precision whose logits reach ± 10, as those of trained networks do."""
     head = random_head(spec, vocab, scale=0.3, dtype=torch.float32)
-    layers = [module for module in head.modules() if getattr(module, "in_features", None) == H]
+    layers = [module for module in head.modules() if isinstance(module, nn.Linear) and module.in_features == H]
     with torch.no_grad():
         for layer in layers:
             factor = 10 / layer(h).abs().max()

@@ -133,6 +133,11 @@ def sigmoid(values: Array) -> Array:
         return 1 / (1 + np.exp(-values))
 
 
+def log_sigmoid(values: Array) -> Array:
+    """log(1 / (1 + exp(−value))), however large values are."""
+    return sys.modules["torch"].nn.functional.logsigmoid(values) if is_tensor(values) else -np.logaddexp(0, -values)
+
+
 def log_sum_exp(values: Array) -> Array:
     """Over the last dimension. [.., K] -> [..]"""
     return values.logsumexp(-1) if is_tensor(values) else np.logaddexp.reduce(values, -1)
@@ -178,6 +183,18 @@ def draw(scores: Array, generator: Any) -> Array:
     if is_tensor(scores):
         return sys.modules["torch"].multinomial(scores.softmax(-1), 1, generator=generator)[:, 0]
     return np.argmax(scores + np.random.default_rng(generator).gumbel(size=scores.shape), -1)
+
+
+def uniforms(like: Array, generator: Any) -> Array:
+    """As many random numbers in [0, 1). like [T] -> [T]"""
+    if is_tensor(like):
+        return like.new_empty(like.shape).uniform_(generator=generator)
+    return np.random.default_rng(generator).random(like.shape)
+
+
+def places_of(chosen: Array) -> NDArray[np.int64]:
+    """Where it is true, in main memory. [T] -> [rows]"""
+    return np.flatnonzero(chosen.cpu().numpy() if is_tensor(chosen) else chosen)
 
 
 def best_of(scores: Array, k: int, words: Array | None = None) -> tuple[Array, Array]:

@@ -5,9 +5,11 @@ from trellex.codes.code import Code, code_from_dict, load_code
 from trellex.codes.frequency import FrequencyCode
 from trellex.codes.huffman import HuffmanCode
 from trellex.codes.permuted import PermutedCode, RandomCode
+from trellex.codes.tree import CodeTree
 
 __all__ = [
     "Code",
+    "CodeTree",
     "FrequencyCode",
     "HuffmanCode",
     "PermutedCode",

@@ -7,12 +7,26 @@ from typing import Any
 from torch import nn
 
 from trellex.arrays import as_count
+from trellex.heads.adaptive import AdaptiveHead
 from trellex.heads.binary import BinaryHead
+from trellex.heads.differentiated import DifferentiatedHead
 from trellex.heads.head import Head
+from trellex.heads.hierarchical import HierarchicalHead
 from trellex.heads.hybrid import HybridHead
 from trellex.heads.shelves import ShelvesHead
 from trellex.heads.softmax import SoftmaxHead
-from trellex.heads.spec import BinarySpec, CodedSpec, HeadSpec, HybridSpec, ShelvesSpec, SoftmaxSpec, size_of
+from trellex.heads.spec import (
+    AdaptiveSpec,
+    BinarySpec,
+    CodedSpec,
+    DifferentiatedSpec,
+    HeadSpec,
+    HierarchicalSpec,
+    HybridSpec,
+    ShelvesSpec,
+    SoftmaxSpec,
+    size_of,
+)
 from trellex.memory import weights_named
 
 HEADS: dict[type[HeadSpec], type[Head]] = {
@@ -20,6 +34,9 @@ HEADS: dict[type[HeadSpec], type[Head]] = {
     BinarySpec: BinaryHead,
     HybridSpec: HybridHead,
     ShelvesSpec: ShelvesHead,
+    HierarchicalSpec: HierarchicalHead,
+    AdaptiveSpec: AdaptiveHead,
+    DifferentiatedSpec: DifferentiatedHead,
 }
 
 
@@ -27,8 +44,9 @@ def build_head(spec: Any, *, hidden_size: int, vocab: Any, embedding: nn.Embeddi
     """The output layer that `spec` describes.
 
     Args:
-        spec: "softmax", "binary", "binary-ec", "hybrid-N", "hybrid-N-ec" or "shelves"; or a mapping with that as its
-            "type" and options: the fields of the family's class in `trellex.heads.spec`, such as {"loss": "trellis"}
+        spec: "softmax", "binary", "binary-ec", "hybrid-N", "hybrid-N-ec", "shelves", or a rival such as "hierarchical";
+            or a mapping with that as its "type" and options: the fields of the family's class in `trellex.heads.spec`,
+            such as {"loss": "trellis"}
         hidden_size: H
         vocab: the vocabulary's size, or a vocabulary with counts
         embedding: the vectors of these words, for heads that are built on them, which neither copy nor save them, and

@@ -52,6 +52,11 @@ class Distribution(ABC):
     vocab_size: int
     decoding = "exact"
 
+    @property
+    def num_outputs(self) -> int:
+        """How many numbers it computes for a word."""
+        return self.vocab_size
+
     def log_prob(self, h: Array, words: Array) -> Array:
         """log P(word | h), which sums to 1 over the vocabulary. h [.., H], words [..] -> [..]"""
         rows, flat = self._rows(h), self._words(h, words, "words")

@@ -125,7 +125,7 @@ def outline(layer: Distribution) -> dict[str, Any]:
         }
     bits = layer.bits if isinstance(layer, HybridDistribution) else layer
     if not isinstance(bits, CodeDistribution):
-        return {"words": layer.vocab_size, "outputs": layer.vocab_size}
+        return {"words": layer.vocab_size, "outputs": layer.num_outputs}
     frequent = layer.first_rare if isinstance(layer, HybridDistribution) else 0
     parts = getattr(getattr(bits, "bits", bits), "mixtures", 1)  # a head in torch keeps them in its layer
     facts = {

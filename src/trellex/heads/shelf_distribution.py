@@ -6,7 +6,6 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trellex.arrays import (
     Array,
@@ -20,6 +19,8 @@ from trellex.arrays import (
     log_sum_exp,
     namespace,
     pick,
+    places_of,
+    uniforms,
 )
 from trellex.codes import Code
 from trellex.heads.distribution import Distribution
@@ -172,7 +173,7 @@ class ShelfDistribution(Shelving, Distribution):
         (logits,) = map(doubled, fetch_few(self.shelf_logits(h)))
         join, shelves = namespace(logits).concatenate, self._first_shelves(logits)
         words, log_probs, following = self._topk_on(h, logits, shelves, k, self.visit, self.visit)
-        rows = _places_of(log_probs[:, -1] < following)
+        rows = places_of(log_probs[:, -1] < following)
         read = shelves[rows, : self.visit]
         while len(rows):
             left = self.num_shelves - read.shape[1]
@@ -181,7 +182,7 @@ class ShelfDistribution(Shelving, Distribution):
             more_words, more, following = self._topk_on(h[rows], logits[rows], shelves, k, count)
             words_so_far, so_far = join([words[rows], more_words], -1), join([log_probs[rows], more], -1)
             words[rows], log_probs[rows] = best_of(so_far, k, words_so_far)
-            open_rows = _places_of(log_probs[rows][:, -1] < following)
+            open_rows = places_of(log_probs[rows][:, -1] < following)
             rows, read = rows[open_rows], join([read, shelves[:, :count]], -1)[open_rows]
         return words, log_probs
 
@@ -239,7 +240,7 @@ class ShelfDistribution(Shelving, Distribution):
             log_kept = library.where(is_visited, log_weight[rows], log_sum_exp(own)) - highest[rows]
             word = pick(self.words_on(shelf), draw(own, random))
             drawn[rows] = library.where(is_visited, drawn[rows], word)
-            rows = rows[_uniforms(log_kept, random) >= library.exp(log_kept)]
+            rows = rows[uniforms(log_kept, random) >= library.exp(log_kept)]
             if len(rows) == 0:
                 return drawn
             drawn[rows] = pick(words[rows], draw(cold[rows], random))
@@ -265,7 +266,7 @@ class ShelfDistribution(Shelving, Distribution):
             cold = log_probs / temperature
             log_share = log_sum_exp(cold)
             log_mass = library.logaddexp(log_mass, log_share)
-            is_taken = _uniforms(log_mass, random) < library.exp(log_share - log_mass)
+            is_taken = uniforms(log_mass, random) < library.exp(log_share - log_mass)
             drawn = library.where(is_taken, pick(words, draw(cold, random)), drawn)
         return drawn
 
@@ -285,15 +286,3 @@ def _beside(values: Array, others: Array) -> Array:
 def _flat(values: Array) -> Array:
     """[T, K, W] -> [T, K · W], of no rows too"""
     return values.reshape(len(values), values.shape[1] * values.shape[2])
-
-
-def _places_of(chosen: Array) -> NDArray[np.int64]:
-    """Where it is true, in main memory. [T] -> [rows]"""
-    return np.flatnonzero(chosen.cpu().numpy() if is_tensor(chosen) else chosen)
-
-
-def _uniforms(like: Array, generator: Any) -> Array:
-    """As many random numbers in [0, 1). like [T] -> [T]"""
-    if is_tensor(like):
-        return like.new_empty(like.shape).uniform_(generator=generator)
-    return generator.random(like.shape)

@@ -6,9 +6,21 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from trellex.heads.distribution import Distribution
-from trellex.heads.spec import BinarySpec, HeadSpec, HybridSpec, ShelvesSpec, SoftmaxSpec
+from trellex.heads.spec import (
+    AdaptiveSpec,
+    BinarySpec,
+    DifferentiatedSpec,
+    HeadSpec,
+    HierarchicalSpec,
+    HybridSpec,
+    ShelvesSpec,
+    SoftmaxSpec,
+)
+from trellex.runtime.adaptive import AdaptiveLayer
 from trellex.runtime.code import CodeLayer
+from trellex.runtime.differentiated import DifferentiatedLayer
 from trellex.runtime.folder import Export, RuntimeManifest
+from trellex.runtime.hierarchical import HierarchicalLayer
 from trellex.runtime.hybrid import HybridLayer
 from trellex.runtime.shelves import ShelvesLayer
 from trellex.runtime.softmax import SoftmaxLayer
@@ -31,4 +43,7 @@ LAYERS: dict[type[HeadSpec], type[Layer]] = {
     BinarySpec: CodeLayer,
     HybridSpec: HybridLayer,
     ShelvesSpec: ShelvesLayer,
+    HierarchicalSpec: HierarchicalLayer,
+    AdaptiveSpec: AdaptiveLayer,
+    DifferentiatedSpec: DifferentiatedLayer,
 }

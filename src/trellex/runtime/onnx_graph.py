@@ -110,17 +110,35 @@ def write_graph(path: Path, manifest: RuntimeManifest, build: Callable[[str], on
 def write_softmax(
     path: Path, manifest: RuntimeManifest, weights: Weights, name: str, small: int = 0, finds_best: bool = False
 ) -> None:
-    """The logits of a linear layer and, if asked for, the k best of them with their log-probabilities.
-
-    Inputs: output [N, H]; k [1]. Outputs: logits [N, W]; words, log_probs [N, k]. Up to so many weights as `small` they
-    are not rounded.
-    """
+    """The logits of a linear layer, as `write_scores` writes them. Up to so many weights as `small` are not rounded."""
     weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+    size, width = weight.shape
+
+    def scores(builder: GraphBuilder, h: str) -> str:
+        return builder.linear(h, weight, bias, exact=weight.size <= small)
+
+    write_scores(path, manifest, scores, width, size, finds_best)
+
+
+def write_scores(
+    path: Path,
+    manifest: RuntimeManifest,
+    scores: Callable[[GraphBuilder, str], str],
+    width: int,
+    size: int,
+    finds_best: bool,
+) -> None:
+    """Logits and, if asked for, the k best of them with their log-probabilities.
+
+    Inputs: output [N, H]; k [1]. Outputs: logits [N, W]; words, log_probs [N, k].
+
+    scores: adds what makes logits of the hidden states
+    width, size: H, W
+    """
 
     def build(arithmetic: str) -> onnx.ModelProto:
         builder = GraphBuilder(arithmetic)
-        size, width = weight.shape
-        logits = builder.linear(builder.input("output", ["N", width]), weight, bias, exact=weight.size <= small)
+        logits = scores(builder, builder.input("output", ["N", width]))
         if finds_best:
             log_sum = builder.node("ReduceLogSumExp", logits, axes=[-1], keepdims=1)
             k = builder.input("k", [1], TensorProto.INT64)

@@ -1,4 +1,4 @@
-"""Products with rows of weights in 8 bits or single precision, and the best word of shelves by them, compiled.
+"""Products with rows of weights in 8 bits or single precision, and the best words of shelves and trees, compiled.
 
 CPUs with AVX-512 VNNI multiply bytes by an instruction of theirs, others by plain loops that give the same sums. What
 is compiled stands in this one file, because numba's cache looks for changes in the file of a function alone.
@@ -113,6 +113,77 @@ def best_words(
             scores[visit] = score - highest
         words[number] = best
     return is_well
+
+
+@compiled
+def best_leaves(weight, scales, bias, fast, children, h, leaves, log_probs):
+    """The most probable leaves of a tree, best first, −1 and −inf where there are no more. h [N, H] -> [N, k] twice
+
+    Prefixes wait in a heap. The best is followed until it is no more probable than the last of the leaves.
+
+    weight, scales, bias: of nodes, whose logits say how probable the second child is  [V − 1, H], [V − 1], [V − 1]
+    children: nodes, or leaves as −1 − leaf  [V − 1, 2]
+    """
+    units, steps, excess = _states(h, weight)
+    scores, nodes, logit = np.empty(64), np.empty(64, np.int64), np.empty(1, np.float32)
+    for number in range(len(h)):
+        own, best = leaves[number], log_probs[number]
+        own[:], best[:] = -1, -math.inf
+        scores[0], nodes[0], size = 0.0, 0, 1
+        while size > 0 and scores[0] > best[-1]:
+            score, node = scores[0], nodes[0]
+            size -= 1
+            _sink(scores, nodes, size)
+            _add_products(units[number], steps[number], excess[number], weight, scales, bias, node, fast, 0, logit)
+            for bit in range(2):
+                child, child_score = children[node, bit], score + _log_sigmoid((2 * bit - 1) * np.float64(logit[0]))
+                if not child_score > best[-1]:
+                    continue
+                if child < 0:
+                    _insert(best, own, child_score, -1 - child)
+                    continue
+                if size == len(scores):
+                    scores, nodes = np.concatenate((scores, scores)), np.concatenate((nodes, nodes))
+                _rise(scores, nodes, size, child_score, child)
+                size += 1
+
+
+@compiled
+def _log_sigmoid(logit):
+    return min(logit, 0.0) - math.log1p(math.exp(-abs(logit)))
+
+
+@compiled
+def _insert(best, numbers, score, number):
+    """Into what is sorted, highest first; of equals the newer is last, and what was last is lost. best, numbers [k]"""
+    place = len(best) - 1
+    while place > 0 and score > best[place - 1]:
+        best[place], numbers[place] = best[place - 1], numbers[place - 1]
+        place -= 1
+    best[place], numbers[place] = score, number
+
+
+@compiled
+def _rise(scores, nodes, place, score, node):
+    """Add to a heap of the size `place`, whose highest score is first."""
+    while place > 0 and score > scores[(place - 1) // 2]:
+        scores[place], nodes[place] = scores[(place - 1) // 2], nodes[(place - 1) // 2]
+        place = (place - 1) // 2
+    scores[place], nodes[place] = score, node
+
+
+@compiled
+def _sink(scores, nodes, size):
+    """Take the first from a heap, of which `size` are left, and put the last in its place."""
+    score, node, place, below = scores[size], nodes[size], 0, 1
+    while below < size:
+        if below + 1 < size and scores[below + 1] > scores[below]:
+            below += 1
+        if scores[below] <= score:
+            break
+        scores[place], nodes[place] = scores[below], nodes[below]
+        place, below = below, 2 * below + 1
+    scores[place], nodes[place] = score, node
 
 
 @compiled

@@ -1,6 +1,7 @@
 """Every output layer computed by hand: plain numpy, word by word, from its weights and the paper's equations."""
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -56,6 +57,10 @@ SHELVES = [
     shelves(words=4096),
     shelves(visit=1, code="random", shelf_weight=0.5),
 ]
+HIERARCHICAL = [{"type": "hierarchical", "code": code} for code in ("huffman", "frequency", "random")]
+ADAPTIVE = [{"type": "adaptive", "div_value": 2.0}, {"type": "adaptive", "cutoffs": [1], "div_value": 1.5}]
+DIFFERENTIATED = ["differentiated", {"type": "differentiated", "cutoffs": [1], "units": [4, 2]}]
+RIVALS = [*HIERARCHICAL, *ADAPTIVE, *DIFFERENTIATED]
 
 
 def name_of(spec):
@@ -67,15 +72,17 @@ def with_options(spec, **options):
 
 
 def with_bits_options(spec, **options):
-    """The softmax and shelves, which have no such options, as they are."""
-    return spec if with_options(spec)["type"] in ("softmax", "shelves") else with_options(spec, **options)
+    """Heads without bits, which have no such options, as they are."""
+    return with_options(spec, **options) if with_options(spec)["type"].startswith(("binary", "hybrid")) else spec
 
 
 def families(vocab):
     """A head of every family that fits the vocabulary, those without bits first."""
     frequent = min(9, vocab - 1)
     hybrids = [f"hybrid-{frequent}", f"hybrid-{frequent}-ec"] if frequent >= 2 else []
-    return ["softmax", TIED, *SHELVES[:3], *([SHELVES[-2]] if vocab > 10 else []), "binary", "binary-ec", *hybrids]
+    shelves = [*SHELVES[:3], *([SHELVES[-2]] if vocab > 10 else [])]
+    rivals = [*HIERARCHICAL[::2], ADAPTIVE[0], DIFFERENTIATED[0]]
+    return ["softmax", TIED, *shelves, *rivals, "binary", "binary-ec", *hybrids]
 
 
 class Counted:
@@ -161,8 +168,54 @@ def shelf_log_probs(head, spec, h):
     return found, log_shelves[:, shelf_of]
 
 
+def tree_log_probs(head, h):
+    """log P of all words: words are parted bit by bit, and where a bit parts some, there is the next node. [T, V]"""
+    logits, bits = affine(head.nodes, h), head.code.bits(np.arange(head.vocab_size))
+    found, node, level = np.zeros((len(h), head.vocab_size)), 0, [(np.arange(head.vocab_size), 0)]
+    while level:
+        following = []
+        for words, place in level:
+            while len(words) > 1 and len(set(bits[words, place])) == 1:
+                place += 1
+            if len(words) == 1:
+                continue
+            for bit in (0, 1):
+                part = words[bits[words, place] == bit]
+                found[:, part] -= np.logaddexp(0, logits[:, node] * (1 - 2 * bit))[:, None]
+                following.append((part, place + 1))
+            node += 1
+        level = following
+    return found
+
+
+def adaptive_log_probs(head, spec, h):
+    """log P of all words: those of the first softmax, and of each tail behind its marker. [T, V]"""
+    vocab, layer = head.vocab_size, head.layer
+    cutoffs = spec.get("cutoffs") or sorted({vocab // part for part in (32, 8, 2)} - {0})[:2]  # H is 6
+    first = log_softmax(affine(layer.head, h))
+    parts = [first[:, : cutoffs[0]]]
+    for tail, (begin, end) in enumerate(pairwise([*cutoffs, vocab])):
+        narrow, words = (part.weight.detach().double().numpy() for part in layer.tail[tail])
+        assert narrow.shape == (int(H / spec["div_value"] ** (tail + 1)), H)
+        assert len(words) == end - begin
+        parts.append(first[:, cutoffs[0] + tail, None] + log_softmax(h @ narrow.T @ words.T))
+    return np.concatenate(parts, -1)
+
+
+def differentiated_log_probs(head, h):
+    """log P of all words by one matrix, which is 0 where a band does not read. [T, V]"""
+    matrix, biases, word, unit = np.zeros((head.vocab_size, H)), [], 0, 0
+    for band in head.bands:
+        words, units = band.weight.shape
+        matrix[word : word + words, unit : unit + units] = band.weight.detach().double().numpy()
+        biases.append(band.bias.detach().double().numpy())
+        word, unit = word + words, unit + units
+    assert (word, unit) == matrix.shape
+    return log_softmax(h @ matrix.T + np.concatenate(biases))
+
+
 class ByHand:
-    """One head with the frequency code, shelves with any, and hidden states h [T, H].
+    """One head with the frequency code, one without bits with any, and hidden states h [T, H].
 
     Of V words those from `first_rare` on are spelt by bits: all of a binary head's, none of a softmax's.
     """
@@ -171,8 +224,17 @@ class ByHand:
         spec = with_options(spec)
         family, *rest = spec["type"].split("-")
         self.vocab_size, self.spec, h = head.vocab_size, spec, h.detach().double().numpy()
-        if family in ("softmax", "shelves"):
+        if family not in ("binary", "hybrid"):
             self.first_rare, self.log_shelves = self.vocab_size, 0
+            if family == "adaptive":
+                self.log_v = adaptive_log_probs(head, spec, h)
+                return
+            if family == "differentiated":
+                self.log_v = differentiated_log_probs(head, h)
+                return
+            if family == "hierarchical":
+                self.log_v = tree_log_probs(head, h)
+                return
             if family == "shelves":
                 self.log_v, self.log_shelves = shelf_log_probs(head, spec, h)
                 return

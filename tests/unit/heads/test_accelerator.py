@@ -21,6 +21,9 @@ SPECS = [
     {"type": "hybrid-64-ec", **COMPLETE},
     {"type": "shelves", "words": 16, "visit": 3, "memory": 6, "code": "random"},
     {"type": "shelves", "words": 2, "visit": 5, "memory": 4, "code": "frequency"},
+    {"type": "hierarchical", "code": "random"},
+    {"type": "adaptive", "div_value": 2.0},
+    "differentiated",
 ]
 
 

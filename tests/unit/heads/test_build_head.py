@@ -224,7 +224,7 @@ class TestErrors:
         "name", ["soft-max", "Softmax", "softmax-ec", "binary-16", "hybrid", "hybrid-", "hybrid-x-ec", "", None, 3]
     )
     def test_unknown_type(self, name):
-        with pytest.raises(ValueError, match=f"type: expected softmax, .* hybrid-N-ec or shelves, got {name!r}"):
+        with pytest.raises(ValueError, match=f"type: expected softmax, .* shelves.* or [a-z]+, got {name!r}"):
             build({"type": name})
 
     @pytest.mark.parametrize(

@@ -123,6 +123,29 @@ class TestCost:
         )
         assert sum(parameter.numel() for parameter in head.parameters()) == head.cost().parameters
 
+    @pytest.mark.parametrize("vocab", [65536, 65535])
+    def test_of_a_tree_one_path_is_read(self, vocab):
+        cost, size = cost_and_size({"type": "hierarchical", "code": "frequency"}, vocab)
+        assert cost == Cost(outputs=16, bits=0, parameters=513 * (vocab - 1), multiply_adds=512 * 16)
+        assert cost.parameters == size
+
+    def test_of_an_adaptive_softmax_one_tail_is_read(self):
+        cost, size = cost_and_size("adaptive", 65536)
+        tails = [(128, 6144), (32, 24576), (8, 32768)]  # widths and words
+        assert cost == Cost(
+            outputs=2048 + 3 + 32768,
+            bits=0,
+            parameters=513 * 2051 + sum(width * (512 + words) for width, words in tails),
+            multiply_adds=512 * 2051 + max(width * (512 + words) for width, words in tails),
+        )
+        assert cost.parameters == size
+
+    def test_of_a_differentiated_softmax_every_band_has_its_block(self):
+        cost, size = cost_and_size("differentiated", 65536)
+        products = 2048 * 256 + 6144 * 128 + 24576 * 64 + 32768 * 64
+        assert cost == Cost(outputs=65536, bits=0, parameters=products + 65536, multiply_adds=products)
+        assert cost.parameters == size
+
     def test_of_two_layers_together(self):
         assert Cost(1, 2, 3, 4) + Cost(10, 20, 30, 40) == Cost(11, 22, 33, 44)
 

@@ -25,6 +25,10 @@ SPECS = [
     {"type": "shelves", "code": "random", "words": 4, "visit": 3, "memory": 3},
     {"type": "shelves", "code": "random", "words": 8, "visit": 1, "memory": 3, "shelf_weight": 0.5},
     {"type": "shelves", "code": "random", "words": 2, "visit": 99, "memory": 3},
+    {"type": "hierarchical", "code": "random"},
+    {"type": "adaptive", "div_value": 2.0},
+    "differentiated",
+    {"type": "differentiated", "label_smoothing": 0.1},
 ]
 LIMITS = {torch.float64: 1.7e308, torch.float32: 3.3e38, torch.bfloat16: 3.3e38, torch.float16: 6.5e4}
 

@@ -14,6 +14,7 @@ from by_hand import (
     OTHER_CODES_COMPLETE,
     OTHER_COMPLETE,
     PLAIN,
+    RIVALS,
     SHELVES,
     SINGLE,
     ByHand,
@@ -104,9 +105,9 @@ class TestLoss:
 
 
 class TestNormalised:
-    """The losses of complete trellises and of shelves, which have no other."""
+    """The losses of complete trellises, of shelves and of rivals, which have no other."""
 
-    @pytest.mark.parametrize("spec", COMPLETE + OTHER_COMPLETE + SHELVES, ids=name_of)
+    @pytest.mark.parametrize("spec", COMPLETE + OTHER_COMPLETE + SHELVES + RIVALS, ids=name_of)
     @pytest.mark.parametrize("vocab", [50, 64])
     def test_is_that_by_hand(self, spec, vocab):
         head, h = random_head(spec, vocab), hidden_states(5)
@@ -114,12 +115,12 @@ class TestNormalised:
         np.testing.assert_allclose(loss_of_every_word(head, h), expected, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(loss_of_every_word(head.float(), h.float()), expected, rtol=1e-4, atol=1e-4)
 
-    @pytest.mark.parametrize("spec", COMPLETE + SHELVES, ids=name_of)
+    @pytest.mark.parametrize("spec", COMPLETE + SHELVES + RIVALS, ids=name_of)
     @pytest.mark.parametrize("ignored", [-100, 11])
     def test_ignored_targets_and_reductions(self, spec, ignored):
         TestLoss().test_ignored_targets_and_reductions(spec, ignored, 0.0)
 
-    @pytest.mark.parametrize("spec", COMPLETE + OTHER_COMPLETE + SHELVES, ids=name_of)
+    @pytest.mark.parametrize("spec", COMPLETE + OTHER_COMPLETE + SHELVES + RIVALS, ids=name_of)
     def test_gradients_by_finite_differences(self, spec):
         """Of the hidden states and of all weights, shared word vectors among them."""
         head, target = random_head(spec, 21, scale=0.5), torch.tensor([2, 8, 20])
@@ -132,7 +133,7 @@ class TestNormalised:
         assert torch.autograd.gradcheck(loss, (hidden_states(3).requires_grad_(), *copies), fast_mode=True)
 
     @pytest.mark.parametrize("size", [1, 1000])
-    @pytest.mark.parametrize("spec", COMPLETE + SHELVES, ids=name_of)
+    @pytest.mark.parametrize("spec", COMPLETE + SHELVES + RIVALS, ids=name_of)
     def test_gradients_reach_all_and_are_finite(self, spec, size):
         TestMixture().test_gradients_reach_all_and_are_finite(spec, size)
 

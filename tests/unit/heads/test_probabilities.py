@@ -11,6 +11,7 @@ from by_hand import (
     OTHER_CODES,
     OTHER_CODES_COMPLETE,
     OTHER_COMPLETE,
+    RIVALS,
     SHELVES,
     SINGLE,
     ByHand,
@@ -23,12 +24,13 @@ from by_hand import (
     with_bits_options,
     with_options,
 )
+from torch import nn
 
 
 def trained_head(spec, vocab, h):
     """A head in single precision whose logits reach ± 10, as those of trained networks do."""
     head = random_head(spec, vocab, scale=0.3, dtype=torch.float32)
-    layers = [module for module in head.modules() if getattr(module, "in_features", None) == H]
+    layers = [module for module in head.modules() if isinstance(module, nn.Linear) and module.in_features == H]
     with torch.no_grad():
         for layer in layers:
             factor = 10 / layer(h).abs().max()
@@ -39,7 +41,7 @@ def trained_head(spec, vocab, h):
 
 class TestLogProb:
     @pytest.mark.parametrize(
-        "spec", SINGLE + LAYERED + MIXED + COMPLETE + OTHER_COMPLETE + MIXED_COMPLETE + SHELVES, ids=name_of
+        "spec", SINGLE + LAYERED + MIXED + COMPLETE + OTHER_COMPLETE + MIXED_COMPLETE + SHELVES + RIVALS, ids=name_of
     )
     @pytest.mark.parametrize("vocab", [50, 64])
     def test_is_that_by_hand(self, spec, vocab):
@@ -55,7 +57,7 @@ class TestLogProb:
         log_probs = all_log_probs(random_head(with_options(spec, mixtures=mixtures), vocab), hidden_states(5))
         np.testing.assert_allclose(np.exp(log_probs).sum(-1), 1, rtol=1e-10)
 
-    @pytest.mark.parametrize("spec", SINGLE + MIXED + COMPLETE + SHELVES, ids=name_of)
+    @pytest.mark.parametrize("spec", SINGLE + MIXED + COMPLETE + SHELVES + RIVALS, ids=name_of)
     def test_half_precision_is_in_the_weights_alone(self, spec):
         head, h = random_head(spec, 50, dtype=torch.float16), hidden_states(3).half()
         log_probs = all_log_probs(head, h)

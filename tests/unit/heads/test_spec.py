@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, cluster_code
-from trellex.heads.spec import AnyHeadSpec, BinarySpec, HeadSpec, HybridSpec, ShelvesSpec, SoftmaxSpec
+from trellex.heads.spec import (
+    AdaptiveSpec,
+    AnyHeadSpec,
+    BinarySpec,
+    DifferentiatedSpec,
+    HeadSpec,
+    HierarchicalSpec,
+    HybridSpec,
+    ShelvesSpec,
+    SoftmaxSpec,
+)
 from trellex.records import Record
 from trellex.text import Vocabulary
 
@@ -36,6 +46,11 @@ WRITTEN = [
     {"type": "hybrid-2048-ec", "code": "clusters", "generators": "complete", "memory": 8},
     "shelves",
     {"type": "shelves", "code": "random", "seed": 3, "words": 32, "visit": 4, "memory": 6, "shelf_weight": 0.5},
+    "hierarchical",
+    {"type": "differentiated", "cutoffs": [2000], "units": [400, 112], "label_smoothing": 0.1},
+    "adaptive",
+    {"type": "adaptive", "cutoffs": [2000, 10000], "div_value": 2.0},
+    {"type": "hierarchical", "code": "random", "seed": 3},
 ]
 written = pytest.mark.parametrize("spec", WRITTEN, ids=str)
 
@@ -56,6 +71,9 @@ class TestParse:
             ("hybrid-2", HybridSpec),
             ("hybrid-2048-ec", HybridSpec),
             ("shelves", ShelvesSpec),
+            ("hierarchical", HierarchicalSpec),
+            ("differentiated", DifferentiatedSpec),
+            ("adaptive", AdaptiveSpec),
         ],
     )
     def test_the_name_tells_the_family(self, name, kind):
@@ -99,7 +117,7 @@ class TestParse:
 
         assert type(parse("new-7")) is NewSpec
         assert parse("new-7").size == 7
-        with pytest.raises(ValueError, match="hybrid-N, hybrid-N-ec, shelves or new-N, got 'newer'"):
+        with pytest.raises(ValueError, match="hybrid-N, hybrid-N-ec, shelves.* or new-N, got 'newer'"):
             parse("newer")
 
 
@@ -180,6 +198,12 @@ class TestLabel:
                 "hybrid-2048-ec (complete, memory 6, clusters, mixtures 2)",
             ),
             ("shelves", "shelves"),
+            ("hierarchical", "hierarchical"),
+            ({"type": "differentiated", "units": [5, 3]}, "differentiated (units [5, 3])"),
+            ({"type": "adaptive", "div_value": 4.0}, "adaptive"),
+            ({"type": "adaptive", "cutoffs": [9, 20]}, "adaptive (cutoffs [9, 20])"),
+            ({"type": "hierarchical", "code": "huffman"}, "hierarchical"),
+            ({"type": "hierarchical", "code": "clusters"}, "hierarchical (clusters)"),
             ({"type": "shelves", "code": "clusters", "words": 64, "shelf_weight": 1}, "shelves"),
             ({"type": "shelves", "visit": 4, "memory": 7}, "shelves (visit 4)"),
             (
@@ -224,7 +248,7 @@ class TestLabel:
             {"type": "binary-ec", "loss": "trellis"},
             *("hybrid-9-ec", "hybrid-10-ec", {"type": "hybrid-2048-ec", "decoding": "paper"}),
             *({"type": "hybrid-2048-ec", "generators": "complete", "memory": memory} for memory in (6, 8)),
-            *("shelves", {"type": "shelves", "visit": 4}),
+            *("shelves", {"type": "shelves", "visit": 4}, "hierarchical", "adaptive", "differentiated"),
         ]
         specs = [parse(name) for name in names]
         assert sorted(reversed(specs), key=lambda spec: spec.order) == specs
@@ -314,7 +338,9 @@ class TestCode:
         with pytest.raises(ValueError, match="^type: N = 60 does not fit a vocabulary of 50 words"):
             parse({"type": "hybrid-60", "code": "clusters"}).build_code(50)
 
-    @pytest.mark.parametrize(("name", "size"), [("binary-ec", 50), ("hybrid-9", 42), ("shelves", 50)])
+    @pytest.mark.parametrize(
+        ("name", "size"), [("binary-ec", 50), ("hybrid-9", 42), ("shelves", 50), ("hierarchical", 50)]
+    )
     def test_only_clusters_have_a_stand_in(self, name, size):
         stand_in = parse({"type": name, "code": "clusters"}).stand_in(50)
         assert (stand_in.vocab_size, stand_in.num_bits) == (size, 6)
@@ -332,7 +358,7 @@ class TestMistakes:
     @pytest.mark.parametrize("name", ["soft-max", "Softmax", "softmax-ec", "binary-16", "hybrid", "hybrid-x-ec", "", 3])
     def test_an_unknown_type(self, name):
         with pytest.raises(
-            ValueError, match=f"type: expected softmax, binary, .* hybrid-N-ec or shelves, got {name!r}"
+            ValueError, match=f"type: expected softmax, binary, .* hybrid-N-ec, shelves.* or [a-z]+, got {name!r}"
         ):
             parse({"type": name})
 
@@ -413,6 +439,39 @@ class TestMistakes:
     def test_of_shelves_likewise(self, options, message):
         with pytest.raises(ValueError, match=message) as error:
             parse({"type": "shelves", **options})
+        assert "pydantic" not in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (
+                {"type": "hierarchical", "label_smoothing": 0.1},
+                "^label_smoothing: the mean over all words would read all nodes of the tree; set it to 0",
+            ),
+            (
+                {"type": "adaptive", "label_smoothing": 0.1},
+                "^label_smoothing: the mean over all words would enter all tails; set it to 0",
+            ),
+            *(
+                ({"type": "adaptive", "cutoffs": cutoffs}, "^cutoffs: .*expected rising whole numbers of at least 1")
+                for cutoffs in ([], [0, 5], [5, 5], [9, 5], [1.5], 7, "7", [True])
+            ),
+            ({"type": "adaptive", "div_value": 1}, "^div_value: Input should be greater than 1, got 1"),
+            *(
+                ({"type": "differentiated", "units": units}, "^units: .*expected whole numbers of at least 1")
+                for units in ([0, 5], [1.5], 7, [True, 3])
+            ),
+            ({"type": "hierarchical", "loss": "trellis"}, "^loss: not an option of hierarchical"),
+            (
+                {"type": "hierarchical", "code": "brown"},
+                "^code: .*expected one of frequency, random, huffman, clusters",
+            ),
+        ],
+        ids=str,
+    )
+    def test_of_rivals_likewise(self, options, message):
+        with pytest.raises(ValueError, match=message) as error:
+            parse(options)
         assert "pydantic" not in str(error.value)
 
 

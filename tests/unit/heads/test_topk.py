@@ -12,6 +12,7 @@ from by_hand import (
     OTHER_CODES,
     OTHER_CODES_COMPLETE,
     PLAIN,
+    RIVALS,
     SHELVES,
     SINGLE,
     UNK,
@@ -33,7 +34,7 @@ BITS = PLAIN[1:]
 
 class TestExact:
     @pytest.mark.parametrize(
-        "spec", SINGLE + LAYERED + OTHER_CODES + COMPLETE + OTHER_CODES_COMPLETE + SHELVES, ids=name_of
+        "spec", SINGLE + LAYERED + OTHER_CODES + COMPLETE + OTHER_CODES_COMPLETE + SHELVES + RIVALS, ids=name_of
     )
     @pytest.mark.parametrize("vocab", [50, 64])
     def test_is_enumeration(self, spec, vocab):
@@ -60,7 +61,7 @@ class TestExact:
                 np.testing.assert_allclose(best.detach(), expected_best, rtol=1e-9, atol=1e-12)
 
     @pytest.mark.parametrize(
-        "spec", SINGLE + LAYERED + OTHER_CODES + MIXED + COMPLETE + MIXED_COMPLETE + SHELVES, ids=name_of
+        "spec", SINGLE + LAYERED + OTHER_CODES + MIXED + COMPLETE + MIXED_COMPLETE + SHELVES + RIVALS, ids=name_of
     )
     def test_best_is_the_first(self, spec):
         head, h = random_head(spec, 50), 2 * hidden_states(300)
@@ -70,7 +71,9 @@ class TestExact:
     @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
     @pytest.mark.parametrize("rows", [1, 300, 2000])  # few are fetched, many are read where they are
     @pytest.mark.parametrize(
-        "spec", PLAIN + COMPLETE + SHELVES + [with_options(spec, decoding="paper") for spec in BITS], ids=name_of
+        "spec",
+        PLAIN + COMPLETE + SHELVES + RIVALS + [with_options(spec, decoding="paper") for spec in BITS],
+        ids=name_of,
     )
     def test_on_a_gpu(self, spec, rows):
         head, h = random_head(spec, 50), hidden_states(rows)

@@ -52,8 +52,13 @@ MODELS = [
     ({**SHELVES, "visit": 1, "code": "frequency"}, {"target_size": 256, "hidden_size": 32, "input_feeding": True}),
     ({**SHELVES, "words": 4, "visit": 5, "memory": 4}, {"target_size": 300, "hidden_size": 32}),
     ({**SHELVES, "words": 64, "visit": 100}, {"target_size": 300}),
+    ("hierarchical", {"input_feeding": True}),
+    ({"type": "hierarchical", "code": "random"}, {"target_size": 300, "hidden_size": 32}),
+    ("adaptive", {}),
+    ("differentiated", {"target_size": 300, "hidden_size": 32}),
+    ({"type": "adaptive", "cutoffs": [20, 100, 101], "div_value": 2.0}, {"target_size": 300, "hidden_size": 32}),
 ]
-OF_EACH_KIND = [MODELS[place] for place in (0, 2, 4, 6, 9, 12, 16, 17, 22, 24, 27, 28, 30, 31, 32)]
+OF_EACH_KIND = [MODELS[place] for place in (0, 2, 4, 6, 9, 12, 16, 17, 22, 24, 27, 28, 30, 31, 32, 34, 36, 37)]
 
 
 def each(models):

@@ -200,6 +200,7 @@ class TestWhole:
             assert after.curve[:3] == before.curve[:3]
 
 
+@pytest.mark.slow
 def test_interrupted_again_and_again(whole, write_grid, process, trellex, tmp_path):
     grid = write_grid(tmp_path, save_every=1_000_000)
     running = process.start("experiment", grid.path, "--no-timing", "--json")

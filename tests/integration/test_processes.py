@@ -71,6 +71,7 @@ def test_all_processes_know_of_a_plateau(torchrun, trellex, write_recipe, tmp_pa
     assert metrics(tmp_path / "two", "loss") == pytest.approx(metrics(tmp_path / "one", "loss"), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_two_processes_number_words_alike(torchrun, trellex, write_recipe, tmp_path):
     settings = {"dropout": 0.0, "batch_sentences": 64, "validate_every": 2, "max_steps": 4, "learning_rate": 0.003}
     settings |= {"head": {"type": "hybrid-64-ec", "code": "clusters"}}

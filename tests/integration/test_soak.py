@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SOAK = Path(__file__).parents[1] / "attack" / "soak"
 CARELESS = """
 import random, sys
@@ -35,6 +37,7 @@ def soak(*arguments, script=SOAK):
     )
 
 
+@pytest.mark.slow
 def test_a_short_soak_kills_and_finds_nothing(tmp_path):
     done = soak("--minutes", 0.1, "--workers", 1, "--seed", 1, "--only", "prepare", "--build", tmp_path / "soak")
     assert done.returncode == 0, done.stdout + done.stderr

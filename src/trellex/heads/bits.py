@@ -59,7 +59,7 @@ class BitLayer(CodeDistribution, nn.Module):
         """
         logits, log_weights = self.outputs(h)
         is_smoothed = isinstance(smoothing, Tensor) or smoothing > 0
-        share = torch.as_tensor(smoothing, dtype=logits.dtype, device=logits.device)[..., None]
+        share = smoothing.to(logits)[..., None] if isinstance(smoothing, Tensor) else smoothing
         if self.loss_name == "trellis":
             scores = self.scores(logits, words)
             if is_smoothed:

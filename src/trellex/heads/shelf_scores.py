@@ -10,9 +10,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding
 
-from trellex.arrays import is_inspectable
+from trellex.arrays import bounded, is_inspectable
+from trellex.heads.head import at_least_single
 
-MOST_TOGETHER = 32  # rows of a block
+WordsOn = Callable[[Tensor], Tensor]
+
+MOST_TOGETHER = 64  # rows of a block
 MOST_GATHERED = 1 << 26  # elements of vectors that are copied out of the table at a time
 
 
@@ -36,12 +39,13 @@ class Part(NamedTuple):
 def scores_by_shelf(
     states: Tensor,
     shelves: Tensor,
-    words_on: Callable[[Tensor], Tensor],
+    words_on: WordsOn,
     vectors: Tensor,
+    bias: Tensor,
     num_shelves: int,
     sparse: bool = False,
 ) -> Tensor:
-    """Rows that read the same shelf read it together.
+    """The product of a state with a word's vector, and the word's bias. Rows that read the same shelf read it together.
 
     In main memory every shelf is read once. An accelerator reads blocks of up to R rows, side by side: how many there
     are is known from the sizes alone, so that it need not be waited for.
@@ -51,34 +55,36 @@ def scores_by_shelf(
         shelves: those to read  [T, K], of num_shelves
         words_on: the words of shelves, −1 where there is none  [..] -> [.., W]
         vectors: of all words  [V, E]
-        sparse: whether their gradient holds the vectors that were read alone
+        bias: of all words  [V]
+        sparse: whether the vectors' gradient holds those alone that were read
 
     Returns:
-        [T, K, W], anything where a shelf has no word
+        [T, K, W], −inf where a shelf has no word; in at least single precision
     """
-    shelf, order = shelves.flatten().sort(stable=True)
-    rows = states[order // shelves.shape[1]]
-    products = (_each_once if is_inspectable(shelf) else _in_blocks)(
-        rows, shelf, words_on, vectors, num_shelves, sparse
+    shelf, order = shelves.flatten().int().sort(stable=True)
+    rows: Tensor = _Ordered.apply(states, order)  # type: ignore[no-untyped-call]
+    scores = (_each_once if is_inspectable(shelf) else _in_blocks)(
+        rows, shelf.long(), words_on, vectors, bias, num_shelves, sparse
     )
-    found = products.new_empty(products.shape).index_copy(0, order, products)
-    return found.view(*shelves.shape, products.shape[1])
+    found = scores.new_empty(scores.shape).index_copy(0, order, scores)
+    return found.view(*shelves.shape, scores.shape[1])
 
 
 def _each_once(
-    rows: Tensor, shelf: Tensor, words_on: Callable[[Tensor], Tensor], vectors: Tensor, _: int, sparse: bool
+    rows: Tensor, shelf: Tensor, words_on: WordsOn, vectors: Tensor, bias: Tensor, _: int, sparse: bool
 ) -> Tensor:
     """rows [P, E], their shelves in order [P] -> [P, W]"""
-    found, counts = torch.unique_consecutive(shelf, return_counts=True)
+    found, place, counts = torch.unique_consecutive(shelf, return_inverse=True, return_counts=True)
     parts, first_row = [], 0
     for number, count in enumerate(counts.tolist()):
         parts.append(Part(first_row, number, 1, count))
         first_row += count
-    return _multiplied(rows, vectors, words_on(found), parts, sparse)
+    words = words_on(found)
+    return _scored(_multiplied(rows, vectors, words, parts, sparse), words[place], bias)
 
 
 def _in_blocks(
-    rows: Tensor, shelf: Tensor, words_on: Callable[[Tensor], Tensor], vectors: Tensor, num_shelves: int, sparse: bool
+    rows: Tensor, shelf: Tensor, words_on: WordsOn, vectors: Tensor, bias: Tensor, num_shelves: int, sparse: bool
 ) -> Tensor:
     """rows [P, E], their shelves in order [P] -> [P, W]"""
     pairs, size = rows.shape
@@ -96,13 +102,39 @@ def _in_blocks(
         for first in range(0, num_blocks, at_a_time)
     ]
     padded = rows.new_zeros(num_blocks * together, size).index_copy(0, slot, rows)
-    return _multiplied(padded, vectors, words, parts, sparse)[slot]
+    products = _multiplied(padded, vectors, words, parts, sparse).view(num_blocks, together, words.shape[1])
+    return _scored(products, words[:, None], bias).flatten(0, 1).index_select(0, slot)
+
+
+def _scored(products: Tensor, words: Tensor, bias: Tensor) -> Tensor:
+    """Products and biases of words, −inf where there is none. products, words [.., W] -> [.., W]"""
+    of_words = bias.index_select(0, words.clamp(min=0).flatten()).view(words.shape)
+    return bounded(at_least_single(products) + of_words).masked_fill(words < 0, -torch.inf)
 
 
 def _multiplied(rows: Tensor, vectors: Tensor, words: Tensor, parts: Sequence[Part], sparse: bool) -> Tensor:
     """rows [P, E], words [S, W] -> [P, W]"""
     products: Tensor = _Products.apply(rows, vectors, words.clamp(min=0), parts, sparse)  # type: ignore[no-untyped-call]
     return products
+
+
+class _Ordered(torch.autograd.Function):
+    """Every row K times, in an order of all of these. rows [T, E], order [T · K] -> [T · K, E]
+
+    Their gradients are put back in place and added up: indexing would sort them first.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, order: Tensor) -> Tensor:
+        ctx.save_for_backward(order)
+        ctx.shape = len(rows), len(order) // max(1, len(rows)), rows.shape[1]
+        return rows[order // max(1, ctx.shape[1])]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (order,) = ctx.saved_tensors
+        return torch.empty_like(gradient).index_copy_(0, order, gradient).view(ctx.shape).sum(1), None
 
 
 class _Products(torch.autograd.Function):
@@ -115,9 +147,9 @@ class _Products(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, vectors: Tensor, words: Tensor, parts: Sequence[Part], sparse: bool) -> Tensor:
         ctx.save_for_backward(rows, vectors, words)
         ctx.parts, ctx.sparse = parts, sparse
-        products = rows.new_empty(len(rows), words.shape[1])
+        products, table = rows.new_empty(len(rows), words.shape[1]), _table(vectors, words, rows)
         for part in parts:
-            read = _read(vectors, words[part.of_shelves], rows)
+            read = _read(table, words[part.of_shelves], rows)
             torch.bmm(_split(rows, part), read.transpose(1, 2), out=_split(products, part))
         return products
 
@@ -130,10 +162,11 @@ class _Products(torch.autograd.Function):
         size = (words.numel() if ctx.sparse else len(vectors), vectors.shape[1])
         of_vectors = vectors.new_zeros(size) if needs_vectors else None
         gradient, width = gradient.contiguous(), words.shape[1]
+        table = _table(vectors, words, rows)
         for part in ctx.parts:
             of_part = _split(gradient, part)
             if of_rows is not None:
-                torch.bmm(of_part, _read(vectors, words[part.of_shelves], rows), out=_split(of_rows, part))
+                torch.bmm(of_part, _read(table, words[part.of_shelves], rows), out=_split(of_rows, part))
             if of_vectors is not None:
                 values = torch.bmm(of_part.transpose(1, 2), _split(rows, part)).to(vectors.dtype).flatten(0, 1)
                 if ctx.sparse:
@@ -148,6 +181,11 @@ class _Products(torch.autograd.Function):
 def _split(rows: Tensor, part: Part) -> Tensor:
     """Its rows, shelf by shelf. rows [P, n] -> [shelves, rows, n]"""
     return rows[part.of_rows].view(part.shelves, part.rows, rows.shape[1])
+
+
+def _table(vectors: Tensor, words: Tensor, like: Tensor) -> Tensor:
+    """The vectors in the precision of others, if that is less work before they are read than after."""
+    return vectors.to(like.dtype) if words.numel() > len(vectors) else vectors
 
 
 def _read(vectors: Tensor, words: Tensor, like: Tensor) -> Tensor:

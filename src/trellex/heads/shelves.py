@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from trellex.arrays import bounded, doubled, is_inspectable
@@ -34,12 +33,10 @@ class ShelvesHead(ShelfDistribution, Head):
         return bounded(at_least_single(self.shelves(h)))
 
     def word_scores(self, h: Tensor, shelves: Tensor) -> Tensor:
-        states, words = self.words.project(h), self.words_on(shelves)
-        scores = scores_by_shelf(
-            states, shelves, self.words_on, self.words.vectors, self.num_shelves, self.words.is_sparse
+        words = self.words.vectors, self.words.bias
+        return scores_by_shelf(
+            self.words.project(h), shelves, self.words_on, *words, self.num_shelves, self.words.is_sparse
         )
-        scores = bounded(at_least_single(scores) + self.words.bias[words.clamp(min=0)])
-        return scores.masked_fill(words < 0, -torch.inf)
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         logits = self.shelf_logits(h)

@@ -55,7 +55,7 @@ class TranslationModel(nn.Module):
     def forward(self, source: Tensor, lengths: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
         """The loss of every target word, 0 on padding.
 
-        source [N, S], lengths [N] on the CPU, target_in [N, T] from BOS on, target_out [N, T] up to EOS -> [N, T]
+        source [N, S], lengths [N], target_in [N, T] from BOS on, target_out [N, T] up to EOS -> [N, T]
         """
         hidden = self.network(source, lengths, target_in)
         return self.head.loss(hidden.flatten(0, 1), target_out.flatten()).view(target_out.shape)

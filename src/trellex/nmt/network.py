@@ -39,12 +39,12 @@ class Network(nn.Module, ABC):
     def forward(self, source: Tensor, lengths: Tensor, words: Tensor) -> Tensor:
         """What the output layer reads after each target word, all of which are given.
 
-        source [N, S], lengths [N] on the CPU, words [N, T] -> [N, T, H]
+        source [N, S], lengths [N], words [N, T] -> [N, T, H]
         """
 
     @abstractmethod
     def start(self, source: Tensor, lengths: Tensor) -> Any:
-        """Read source sentences. source [N, S], lengths [N] on the CPU -> the state before the first word"""
+        """Read source sentences. source [N, S], lengths [N] -> the state before the first word"""
 
     @abstractmethod
     def step(self, state: Any, words: Tensor) -> tuple[Tensor, Any]:

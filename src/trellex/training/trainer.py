@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from trellex.nmt.model import PADDING, target_pair
 from trellex.temporaries import make_folder, sweep
 from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
+from trellex.text.parallel import Ids
 from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
 from trellex.training.average import Average, average_best, drop_average, mark_standing
@@ -36,10 +38,12 @@ from trellex.training.origin import check_trained_by
 from trellex.training.processes import Processes, training_device
 from trellex.training.ranking import best_steps
 from trellex.training.recipe import Recipe
+from trellex.training.recorded_steps import RecordedSteps
 from trellex.training.schedule import learning_rate
 from trellex.training.validation import corpus_bleu
 
 REPORT_EVERY = 50  # batches between reports of the loss
+ROWS, COLUMNS = 16, 4  # of what is recorded, multiples of these
 
 
 class Trainer:
@@ -68,8 +72,11 @@ class Trainer:
         torch.manual_seed(self.settings.seed)
         vocabularies = len(self.corpus.source_vocabulary), self.corpus.target_vocabulary
         self.model = build_model(recipe.model, recipe.head, *vocabularies, code).to(self.processes.device)
-        fused = self.processes.device.type == "cuda"
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=self.settings.learning_rate, fused=fused)
+        on_gpu = self.processes.device.type == "cuda"
+        rate = torch.tensor(0.0, device=self.processes.device) if on_gpu else 0.0  # a tensor is read anew when replayed
+        self.optimizer = torch.optim.Adam(self.model.parameters(), rate, fused=on_gpu, capturable=on_gpu)
+        is_recorded = on_gpu and self.processes.count == 1
+        self._recorded = RecordedSteps(partial(self._update, self.model), self._largest) if is_recorded else None
         self.train_split = self.corpus.split("train")
         self.meter = Meter(self.processes)
         self.step = 0
@@ -162,17 +169,49 @@ class Trainer:
         self.step += 1
         torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * self.processes.count + self.processes.rank)
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(self.settings, self.step, self.evaluations)
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(self._learning_rate())
+            else:
+                group["lr"] = self._learning_rate()
         tokens = self.tokens_of(rows)
-        source, lengths, target_in, target_out = self._tensors(rows[self.processes.rank :: self.processes.count], rows)
+        if self._recorded is not None:
+            return self._recorded(*self._to_record(rows)), tokens
+        batch = self._tensors(rows[self.processes.rank :: self.processes.count], rows)
+        return self._update(shared, *batch, self.processes.count / tokens), tokens
+
+    def _to_record(self, rows: Any) -> tuple[Tensor, ...]:
+        """What a recorded step takes."""
+        share = torch.full((), 1 / self.tokens_of(rows), device=self.processes.device)
+        return *self._tensors(rows, rows), share
+
+    def _largest(self) -> tuple[Tensor, ...]:
+        """The batch of the first epoch with most words to predict, as it is widened."""
+        lengths = self.train_split.target_lengths
+        return self._to_record(
+            max(self.epoch(0), key=lambda rows: -(-len(rows) // ROWS) * -(-int(lengths[rows].max() + 1) // COLUMNS))
+        )
+
+    def _update(
+        self,
+        shared: torch.nn.Module,
+        source: Tensor,
+        lengths: Tensor,
+        target_in: Tensor,
+        target_out: Tensor,
+        share: Tensor | float,
+    ) -> Tensor:
+        """Change the weights by a batch, whose tokens count `share` each; returns the summed loss."""
         self.optimizer.zero_grad(set_to_none=True)
         device = self.processes.device.type
         with torch.autocast(device, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
             loss = shared(source, lengths, target_in, target_out).sum()
-        (loss * (self.processes.count / tokens)).backward()
+        (loss * share).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
         self.optimizer.step()
-        return loss.detach(), tokens
+        return loss.detach()
+
+    def _learning_rate(self) -> float:
+        return learning_rate(self.settings, self.step, self.evaluations)
 
     def _tensors(self, rows: Any, all_rows: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Padded ids of these rows. A process left without any takes one that does not count."""
@@ -182,8 +221,22 @@ class Trainer:
         target_in, target_out = target_pair(*self.train_split.targets(rows))
         if empty:
             target_out[:] = PADDING
-        source_rows, read, predict = map(self._on_device, (as_rows(source, lengths, EOS), target_in, target_out))
-        return source_rows, torch.from_numpy(lengths), read, predict
+        batch = as_rows(source, lengths, EOS), lengths, target_in, target_out
+        source_rows, lengths_of_rows, read, predict = map(self._on_device, self._widened(*batch))
+        return source_rows, lengths_of_rows, read, predict
+
+    def _widened(self, source: Ids, lengths: Ids, read: Ids, predict: Ids) -> tuple[Ids, Ids, Ids, Ids]:
+        """What is recorded comes in few shapes: with rows that do not count, and longer ones."""
+        if self._recorded is None:
+            return source, lengths, read, predict
+        rows = -len(source) % ROWS
+        of_source, of_target = ((0, -each.shape[1] % COLUMNS) for each in (source, read))
+        return (
+            np.pad(source, ((0, rows), of_source), constant_values=EOS),
+            np.pad(lengths, (0, rows), constant_values=1),
+            np.pad(read, ((0, rows), of_target), constant_values=EOS),
+            np.pad(predict, ((0, rows), of_target), constant_values=PADDING),
+        )
 
     def _on_device(self, ids: NDArray[np.int64]) -> Tensor:
         tensor = torch.from_numpy(ids)
@@ -215,7 +268,7 @@ class Trainer:
         device = self.processes.device
         self._report(
             loss=mean,
-            learning_rate=self.optimizer.param_groups[0]["lr"],
+            learning_rate=self._learning_rate(),
             tokens=totals.tokens,
             seconds=totals.seconds,
             tokens_per_second=totals.tokens / totals.seconds,

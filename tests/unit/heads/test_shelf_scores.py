@@ -17,19 +17,22 @@ def words_on(shelves):
 
 def inputs(rows, visited, seed=0):
     random = torch.Generator().manual_seed(seed)
-    states, vectors = (torch.randn(n, SIZE, generator=random, dtype=torch.float64) for n in (rows, VOCAB))
+    shapes = (rows, SIZE), (VOCAB, SIZE), (VOCAB,)
+    values = [torch.randn(shape, generator=random, dtype=torch.float64).requires_grad_() for shape in shapes]
     shelves = torch.rand(rows, SHELVES, generator=random).argsort(-1)[:, :visited]
-    return states.requires_grad_(), vectors.requires_grad_(), shelves
+    return *values, shelves
 
 
-def by_hand(states, vectors, shelves):
-    return torch.einsum("te,tkwe->tkw", states, vectors[words_on(shelves).clamp(min=0)])
+def by_hand(states, vectors, bias, shelves):
+    words = words_on(shelves)
+    scores = torch.einsum("te,tkwe->tkw", states, vectors[words.clamp(min=0)]) + bias[words.clamp(min=0)]
+    return scores.masked_fill(words < 0, -torch.inf)
 
 
-def gradients(scores, shelves, *inputs):
-    """Of a sum with fixed weights, 0 where there is no word."""
+def gradients(scores, *inputs):
+    """Of a sum with fixed weights."""
     weights = torch.linspace(-1, 2, scores.numel(), dtype=scores.dtype).view_as(scores)
-    return torch.autograd.grad((scores * weights.where(words_on(shelves) >= 0, 0)).sum(), inputs)
+    return torch.autograd.grad((scores.masked_fill(scores == -torch.inf, 0) * weights).sum(), inputs)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -40,29 +43,26 @@ def test_scores_and_gradients(rows, visited, most_gathered, sparse, monkeypatch)
     if most_gathered:
         monkeypatch.setattr(shelf_scores, "MOST_GATHERED", most_gathered)
         monkeypatch.setattr(shelf_scores, "is_inspectable", lambda _: False)
-    states, vectors, shelves = inputs(rows, visited)
-    scores, expected = (
-        scores_by_shelf(states, shelves, words_on, vectors, SHELVES, sparse),
-        by_hand(states, vectors, shelves),
-    )
+    *values, shelves = inputs(rows, visited)
+    states, vectors, bias = values
+    scores = scores_by_shelf(states, shelves, words_on, vectors, bias, SHELVES, sparse)
+    expected = by_hand(*values, shelves)
     torch.testing.assert_close(scores, expected)
-    of_states, of_vectors = gradients(scores, shelves, states, vectors)
+    of_states, of_vectors, of_bias = gradients(scores, *values)
     assert of_vectors.is_sparse == sparse
-    for found, exact in zip(
-        (of_states, of_vectors.to_dense()), gradients(expected, shelves, states, vectors), strict=True
-    ):
+    for found, exact in zip((of_states, of_vectors.to_dense(), of_bias), gradients(expected, *values), strict=True):
         torch.testing.assert_close(found, exact)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_one_gradient_alone(sparse):
     """Of frozen vectors, and of frozen states."""
-    states, vectors, shelves = inputs(6, 2)
-    of_states, of_vectors = gradients(by_hand(states, vectors, shelves), shelves, states, vectors)
-    frozen = scores_by_shelf(states, shelves, words_on, vectors.detach(), SHELVES, sparse)
-    torch.testing.assert_close(*gradients(frozen, shelves, states), of_states)
-    frozen = scores_by_shelf(states.detach(), shelves, words_on, vectors, SHELVES, sparse)
-    torch.testing.assert_close(gradients(frozen, shelves, vectors)[0].to_dense(), of_vectors)
+    states, vectors, bias, shelves = inputs(6, 2)
+    of_states, of_vectors = gradients(by_hand(states, vectors, bias, shelves), states, vectors)
+    frozen = scores_by_shelf(states, shelves, words_on, vectors.detach(), bias, SHELVES, sparse)
+    torch.testing.assert_close(*gradients(frozen, states), of_states)
+    frozen = scores_by_shelf(states.detach(), shelves, words_on, vectors, bias, SHELVES, sparse)
+    torch.testing.assert_close(gradients(frozen, vectors)[0].to_dense(), of_vectors)
 
 
 def test_an_embedding_may_ask_for_a_sparse_gradient():

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from trellex.arrays import is_inspectable
 from trellex.nmt.lstm.layer import LSTM
 
 
@@ -13,7 +14,7 @@ class Encoder(nn.Module):
     """One layer of bidirectional LSTM, `hidden_size` in either direction.
 
     Shape:
-        words [N, S], lengths [N] on the CPU -> states [N, S, 2H], summary (h, c) [N, 2H] each
+        words [N, S], lengths [N], at least 1 -> states [N, S, 2H], summary (h, c) [N, 2H] each
     """
 
     def __init__(self, vocab_size: int, embedding_size: int, hidden_size: int, dropout: float) -> None:
@@ -24,7 +25,10 @@ class Encoder(nn.Module):
 
     def forward(self, words: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         embedded = self.dropout(self.embedding(words))
-        packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
-        packed_states, (h, c) = self.lstm(packed)
-        states, _ = pad_packed_sequence(packed_states, batch_first=True, total_length=words.shape[1])
+        if is_inspectable(words):
+            packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+            packed_states, (h, c) = self.lstm(packed)
+            states, _ = pad_packed_sequence(packed_states, batch_first=True, total_length=words.shape[1])
+        else:
+            states, (h, c) = self.lstm.padded(embedded, lengths.to(words.device))
         return self.dropout(states), (torch.cat([h[0], h[1]], -1), torch.cat([c[0], c[1]], -1))

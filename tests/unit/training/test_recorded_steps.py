@@ -1,0 +1,63 @@
+"""Recorded steps: what they learn is what steps that are taken directly do."""
+
+import numpy as np
+import pytest
+import torch
+
+from trellex.training import recorded_steps
+from trellex.training.trainer import COLUMNS, ROWS
+
+HEADS = [
+    "softmax",
+    {"type": "softmax", "tied": True},
+    {"type": "hybrid-4-ec", "loss": "trellis", "label_smoothing": 0.1},
+    {"type": "binary-ec", "generators": "complete", "memory": 3, "code": "frequency"},
+    {"type": "shelves", "words": 2, "visit": 2, "memory": 3, "code": "frequency"},
+    {"type": "hierarchical", "code": "huffman"},
+    {"type": "adaptive", "cutoffs": [4]},
+]
+on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+@pytest.mark.parametrize("head", HEADS, ids=str)
+def test_a_batch_that_is_widened_teaches_the_same(recipe, trainer, head):
+    run = trainer(recipe(head, dropout=0, device="cpu"))
+    rows = next(run._batches())
+    shared, share = run.model.double(), 1 / run.tokens_of(rows)
+    found = []
+    for run._recorded in (None, object()):
+        batch = run._tensors(rows, rows)
+        loss = shared(*batch).sum()
+        found.append((loss, *torch.autograd.grad(loss * share, [*shared.parameters()], allow_unused=True)))
+    assert batch[0].shape[0] % ROWS == 0
+    assert batch[0].shape[1] % COLUMNS == batch[2].shape[1] % COLUMNS == 0
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.gpu
+@on_gpu
+@pytest.mark.parametrize("head", HEADS, ids=str)
+def test_they_learn_the_same(recipe, trainer, head, monkeypatch):
+    """Directly and recorded: the loss of every step."""
+    losses = []
+    for most in (0, recorded_steps.MOST_RECORDED):
+        monkeypatch.setattr(recorded_steps, "MOST_RECORDED", most)
+        run = trainer(recipe(head, dropout=0, device="cuda"))
+        batches = run._batches()
+        losses.append([float(run._train_on(run.model, next(batches))[0]) for _ in range(30)])
+    count = len(run._recorded._recordings)
+    assert count == 0 if "adaptive" in str(head) else count > 0
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
+@pytest.mark.gpu
+@on_gpu
+def test_chance_is_drawn_anew(recipe, trainer):
+    """The same batch again and again, with weights that hardly move: dropout makes every loss another."""
+    run = trainer(recipe(dropout=0.5, device="cuda", learning_rate=1e-12))
+    rows = next(run._batches())
+    losses = [float(run._train_on(run.model, rows)[0]) for _ in range(12)]
+    assert len(np.unique(losses)) == len(losses)
+    run.step = 6
+    assert float(run._train_on(run.model, rows)[0]) == pytest.approx(losses[6], rel=1e-5)

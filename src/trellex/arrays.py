@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import operator
 import sys
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
@@ -236,5 +238,21 @@ def like(values: Array, other: Array) -> Array:
 
 
 def fetch_few(*values: Array) -> tuple[Array, ...]:
-    """Values of few rows in main memory: to read words takes many small operations, which accelerators start slowly."""
-    return tuple(value.cpu() if is_tensor(value) and len(value) <= FEW_ROWS else value for value in values)
+    """Values of few rows in main memory: to read words takes many small operations, which accelerators start slowly.
+
+    What Triton's kernels can read stays where it is.
+    """
+    return tuple(
+        value.cpu() if is_tensor(value) and len(value) <= FEW_ROWS and not has_kernels(value) else value
+        for value in values
+    )
+
+
+def has_kernels(values: Array) -> bool:
+    """Whether Triton's kernels can read it."""
+    return is_tensor(values) and bool(values.is_cuda) and _has_triton()
+
+
+@cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None

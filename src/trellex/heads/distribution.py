@@ -19,6 +19,7 @@ from trellex.arrays import (
     doubled,
     draw,
     fetch_few,
+    has_kernels,
     is_inspectable,
     is_tensor,
     largest,
@@ -326,17 +327,23 @@ class HybridDistribution(Distribution):
     def _best(self, h: Array) -> Array:
         """Bits are read only where they matter: where OTHER is above the frequent words, for no rare word can be."""
         words, leads = self._best_frequent(h)
+        if has_kernels(words):  # which read all sooner than these are counted
+            rare, log_probs = self._best_rare(h)
+            return rare.where(leads + log_probs > 0, words)
         rows = (leads > 0).nonzero()
         rows = rows[:, 0] if is_tensor(rows) else rows[0]
         if len(rows) == 0:
             return words
-        some = h[rows]
-        if self.decoding == "paper":
-            words[rows] = like(self.bits._best(some), words)
-            return words
-        rare, log_probs = (like(found, words) for found in self.bits.best_with_log_prob(some))
+        rare, log_probs = (like(found, words) for found in self._best_rare(h[rows]))
         words[rows] = namespace(h).where(leads[rows] + log_probs > 0, rare, words[rows])
         return words
+
+    def _best_rare(self, h: Array) -> tuple[Array, Array]:
+        """The best rare words, and log P given that it is rare; 0 in the paper's decoding, which does not ask."""
+        if self.decoding == "paper":
+            words = self.bits._best(h)
+            return words, words * 0.0
+        return self.bits.best_with_log_prob(h)
 
     def _best_frequent(self, h: Array) -> tuple[Array, Array]:
         """The best frequent words, and by how much the logit of OTHER exceeds theirs. h [T, H] -> [T], [T]"""

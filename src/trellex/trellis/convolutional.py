@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Sequence
 from functools import cache, partial
@@ -12,10 +11,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.arrays import FEW_ROWS, Array, as_array, as_bits, as_count, as_floats, is_inspectable, is_tensor
+from trellex.arrays import (
+    FEW_ROWS,
+    Array,
+    as_array,
+    as_bits,
+    as_count,
+    as_floats,
+    doubled,
+    has_kernels,
+    is_inspectable,
+    is_tensor,
+    namespace,
+    number_to_bits,
+)
 from trellex.trellis.lattice import MAX_BITS, Lattice, Register, lattice_of
 
 PAPER_GENERATORS = ("1001111", "1101101")
+FUSED_WORDS = 32  # the most of a row that a fused kernel finds
 
 _FLOAT64 = np.dtype(np.float64)
 
@@ -99,7 +112,11 @@ class ConvolutionalCode:
         Of equally probable words the one with the lowest number wins.
         """
         rows, shape, lattice = self._prepare(probs, "probs", size, automaton)
-        bits = _algorithms(rows).viterbi(rows, lattice)
+        if _has_fused(rows, lattice):
+            numbers, _ = self._topk(namespace(rows).logit(doubled(rows)), 1, lattice)
+            bits = number_to_bits(numbers[:, 0], lattice.num_bits)
+        else:
+            bits = _algorithms(rows).viterbi(rows, lattice)
         return bits.reshape(*shape, lattice.num_bits)
 
     def topk(
@@ -111,7 +128,7 @@ class ConvolutionalCode:
         """
         k = as_count(k, "k")
         rows, shape, lattice = self._prepare(logits, "logits", size, automaton)
-        numbers, scores = _algorithms(rows).topk(rows, k, lattice)
+        numbers, scores = self._topk(rows, k, lattice)
         return numbers.reshape(*shape, k), scores.reshape(*shape, k)
 
     def log_partition(self, logits: Any, size: int | None = None, *, automaton: NDArray[Any] | None = None) -> Array:
@@ -159,6 +176,10 @@ class ConvolutionalCode:
                 raise ValueError(
                     f"generator: expected a numpy.random.Generator or a seed for arrays ({error})"
                 ) from None
+        if _has_fused(rows, lattice):
+            from trellex.trellis import fused_sample
+
+            return fused_sample.sample(rows, uniforms, self.register, lattice.num_bits, lattice.size).reshape(shape)
         return _algorithms(rows).sample(rows, uniforms, lattice).reshape(shape)
 
     def minimum_distance(self, num_bits: int) -> int:
@@ -205,9 +226,17 @@ class ConvolutionalCode:
                 rows = rows.detach()
         return rows, shape[:-1], lattice_of(self.register, num_bits, size, automaton)
 
+    def _topk(self, rows: Array, k: int, lattice: Lattice) -> tuple[Array, Array]:
+        """Numbers and scores [N, k], by the fastest way there is for these rows [N, L]."""
+        if _has_fused(rows, lattice) and k <= FUSED_WORDS:
+            from trellex.trellis import fused_words
+
+            return fused_words.topk(rows, k, self.register, lattice.num_bits, lattice.size)
+        return _algorithms(rows).topk(rows, k, lattice)
+
     def _log_partition(self, rows: Array, lattice: Lattice, with_posterior: bool) -> tuple[Array, Any]:
         """Values [N] and posterior [N, L] or None, by the fastest way there is for these rows [N, L]."""
-        if is_tensor(rows) and rows.is_cuda and lattice.size is not None and _has_triton():
+        if _has_fused(rows, lattice):
             from trellex.trellis import fused
 
             return fused.log_partition(rows, self.register, lattice.num_bits, lattice.size, with_posterior)
@@ -261,6 +290,6 @@ def _algorithms(rows: Array, worth_fetching: int = FEW_ROWS) -> ModuleType:
     return device
 
 
-@cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+def _has_fused(rows: Array, lattice: Lattice) -> bool:
+    """Whether a kernel walks the whole trellis for these rows; it knows no words but the numbers below a size."""
+    return lattice.size is not None and has_kernels(rows)

@@ -44,7 +44,7 @@ def log_partition(
         programs = min(triton.cdiv(num_words, WORDS), max(1, PROGRAMS // warps))
         messages = logits.new_empty((programs, num_steps, WORDS, 2 * states) if with_posterior else 1)
         _log_partition[(programs,)](
-            logits, _masks(register.generators, logits.device), values, posterior, messages,
+            logits, generator_masks(register.generators, logits.device), values, posterior, messages,
             num_words, num_bits, num_steps, limit, length,
             OUTPUTS=len(register.generators), MEMORY=register.memory, STATES=states, WORDS=WORDS,
             WITH_POSTERIOR=with_posterior, num_warps=warps,
@@ -53,7 +53,7 @@ def log_partition(
 
 
 @lru_cache(maxsize=16)
-def _masks(generators: tuple[str, ...], device: torch.device) -> Tensor:
+def generator_masks(generators: tuple[str, ...], device: torch.device) -> Tensor:
     """The generators as numbers. [n]"""
     return torch.tensor([int(generator, 2) for generator in generators], dtype=torch.int32, device=device)
 
@@ -84,10 +84,10 @@ def _log_partition(
             if WITH_POSTERIOR:
                 tl.store(messages + step * message_size, low)
                 tl.store(messages + step * message_size + STATES, high)
-            metric = _metric(logits + row * length, step, used, masks, OUTPUTS, MEMORY, WORDS, STATES)
-            _, _, to_low, to_high = _ways(low, high, metric, register, step, num_bits, limit, WORDS, STATES)
-            low = _into_states(to_low, WORDS, STATES)
-            high = _into_states(to_high, WORDS, STATES)
+            metric = metric_by_register(logits + row * length, step, used, masks, OUTPUTS, MEMORY, WORDS, STATES)
+            _, _, to_low, to_high = ways_by_register(low, high, metric, register, step, num_bits, limit, WORDS, STATES)
+            low = into_states(to_low, WORDS, STATES)
+            high = into_states(to_high, WORDS, STATES)
         highest = tl.max(low, 1, keep_dims=True)
         mass = tl.exp(low - highest)
         total = tl.sum(mass, 1, keep_dims=True)
@@ -101,8 +101,8 @@ def _log_partition(
                 step = num_steps - 1 - back
                 low = tl.load(messages + step * message_size)
                 high = tl.load(messages + step * message_size + STATES)
-                metric = _metric(logits + row * length, step, used, masks, OUTPUTS, MEMORY, WORDS, STATES)
-                from_low, from_high, to_low, to_high = _ways(
+                metric = metric_by_register(logits + row * length, step, used, masks, OUTPUTS, MEMORY, WORDS, STATES)
+                from_low, from_high, to_low, to_high = ways_by_register(
                     low, high, metric, register, step, num_bits, limit, WORDS, STATES
                 )
                 limit_bit = (limit >> step) & 1
@@ -115,11 +115,11 @@ def _log_partition(
                 part_high = tl.where(kept, part_high, merged * (1 - was_low))
                 if OUTPUTS == 0:
                     _, share = tl.split(tl.reshape(part_low + part_high, (WORDS, STATES, 2)))
-                    place = _first_output(step, MEMORY) + state
+                    place = first_output(step, MEMORY) + state
                     tl.store(posterior + row * length + place, share, used & (state < (1 << tl.minimum(step, MEMORY))))
                 else:
                     for output in tl.static_range(OUTPUTS):
-                        bit = _output_bit(tl.load(masks + output), register)
+                        bit = output_bit(tl.load(masks + output), register)
                         share = tl.sum((part_low + part_high) * bit, 1, keep_dims=True)
                         tl.store(posterior + row * length + step * OUTPUTS + output, share, used)
                 flow_low = tl.sum(tl.reshape(part_low, (WORDS, STATES, 2)), 2)
@@ -128,28 +128,45 @@ def _log_partition(
 
 
 @triton.jit
-def _metric(
+def metric_by_register(
     logits, step, used, masks,
     OUTPUTS: tl.constexpr, MEMORY: tl.constexpr, WORDS: tl.constexpr, STATES: tl.constexpr,
 ):  # fmt: skip
     """The score of a step by register. logits: pointers to the first of a word [WORDS, 1] -> [WORDS, 2 · STATES]"""
     if OUTPUTS == 0:
         state = tl.arange(0, STATES)[None, :]
-        logit = _finite(
-            tl.load(logits + _first_output(step, MEMORY) + state, used & (state < (1 << tl.minimum(step, MEMORY))), 0.0)
+        logit = finite(
+            tl.load(logits + first_output(step, MEMORY) + state, used & (state < (1 << tl.minimum(step, MEMORY))), 0.0)
         )
         return tl.reshape(tl.join(tl.zeros_like(logit), logit), (WORDS, 2 * STATES))
     else:
         register = tl.arange(0, 2 * STATES)[None, :]
         metric = tl.zeros((WORDS, 2 * STATES), logits.dtype.element_ty)
         for output in tl.static_range(OUTPUTS):
-            logit = _finite(tl.load(logits + step * OUTPUTS + output, used, 0.0))
-            metric += logit * _output_bit(tl.load(masks + output), register)
+            logit = finite(tl.load(logits + step * OUTPUTS + output, used, 0.0))
+            metric += logit * output_bit(tl.load(masks + output), register)
         return metric
 
 
 @triton.jit
-def _finite(logit):
+def score_of_bit(
+    logits, step, used, state, bit, masks, OUTPUTS: tl.constexpr, MEMORY: tl.constexpr, WORDS: tl.constexpr,
+    COUNT: tl.constexpr,
+):  # fmt: skip
+    """What a bit adds to the score in some states. logits as above, state and bit [WORDS, COUNT] -> [WORDS, COUNT]"""
+    if OUTPUTS == 0:
+        known = used & (state < (1 << tl.minimum(step, MEMORY))) & (bit == 1)
+        return finite(tl.load(logits + first_output(step, MEMORY) + state, known, 0.0))
+    else:
+        score = tl.zeros((WORDS, COUNT), logits.dtype.element_ty)
+        for output in tl.static_range(OUTPUTS):
+            logit = finite(tl.load(logits + step * OUTPUTS + output, used, 0.0))
+            score += logit * output_bit(tl.load(masks + output), 2 * state + bit)
+        return score
+
+
+@triton.jit
+def finite(logit):
     """What a logit counts, in its type."""
     counted = tl.where(tl.abs(logit) == float("inf"), tl.where(logit > 0, CERTAIN, -CERTAIN), logit)
     counted = tl.where(tl.abs(counted) > LARGEST, tl.where(counted > 0, LARGEST, -LARGEST), counted)
@@ -157,13 +174,13 @@ def _finite(logit):
 
 
 @triton.jit
-def _first_output(step, MEMORY: tl.constexpr):
+def first_output(step, MEMORY: tl.constexpr):
     """`Register.first_output`."""
     return (1 << tl.minimum(step, MEMORY)) - 1 + (tl.maximum(step - MEMORY, 0) << MEMORY)
 
 
 @triton.jit
-def _output_bit(mask, register):
+def output_bit(mask, register):
     """The parity of the masked register."""
     kept = register & mask
     kept = kept ^ (kept >> 8)
@@ -173,7 +190,7 @@ def _output_bit(mask, register):
 
 
 @triton.jit
-def _ways(low, high, metric, register, step, num_bits, limit, WORDS: tl.constexpr, STATES: tl.constexpr):
+def ways_by_register(low, high, metric, register, step, num_bits, limit, WORDS: tl.constexpr, STATES: tl.constexpr):
     """The ways out of low and high states, and into them, by register [WORDS, 2 · STATES].
 
     The register is the state followed by the next bit. A bit equal to the limit's leaves a way where it is,
@@ -197,7 +214,7 @@ def _pairs(ways, WORDS: tl.constexpr, STATES: tl.constexpr):
 
 
 @triton.jit
-def _into_states(ways, WORDS: tl.constexpr, STATES: tl.constexpr):
+def into_states(ways, WORDS: tl.constexpr, STATES: tl.constexpr):
     """Sum the ways into every state. [WORDS, 2 · STATES] -> [WORDS, STATES]"""
     with_0, with_1 = _pairs(ways, WORDS, STATES)
     return _log_add(with_0, with_1)

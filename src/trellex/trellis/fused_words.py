@@ -1,0 +1,166 @@
+"""One Triton kernel for the k best words on CUDA: bits in, words out.
+
+Backwards, the best way on from every state is kept in memory; forwards, the k beginnings whose best words are best
+are followed, as `device.topk` does. States are kept twice, as in `fused`: the bits so far are at most those of
+size − 1 (low), or more (high). Sums are in double precision, so that words are those of the CPU.
+"""
+
+# ruff: noqa: N803 — Triton's compile-time constants are written in capitals
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from trellex.trellis.fused import NOWHERE, generator_masks, metric_by_register, score_of_bit
+from trellex.trellis.lattice import Register
+
+ROWS = 1  # side by side in a program
+STATES_OF_A_WARP, SQUARE_OF_A_WARP = 64, 128  # for 32 threads; words are ranked by comparing each with all
+PROGRAMS = 4096  # at most; they take rows in turns
+DEAD = tl.constexpr(-1e29)  # what is below is no way at all, however much was added to NOWHERE
+
+
+def topk(logits: Tensor, k: int, register: Register, num_bits: int, size: int | None) -> tuple[Tensor, Tensor]:
+    """The k best words, best first, −1 and −inf where there are fewer. logits [N, L] -> numbers, scores [N, k]"""
+    kind, logits = logits.dtype, logits.double().contiguous()
+    num_rows, length = logits.shape
+    states, num_steps = 1 << register.memory, num_bits if register.is_complete else num_bits + register.memory
+    numbers = torch.empty(num_rows, k, dtype=torch.int64, device=logits.device)
+    scores = logits.new_empty(num_rows, k)
+    if num_rows:
+        programs = min(triton.cdiv(num_rows, ROWS), PROGRAMS)
+        ahead = logits.new_empty(programs, num_steps + 1, ROWS, 2 * states)
+        numbers_ahead = torch.empty_like(ahead, dtype=torch.int64)
+        _topk[(programs,)](
+            logits, generator_masks(register.generators, logits.device), numbers, scores, ahead, numbers_ahead,
+            num_rows, num_bits, num_steps, (1 << num_bits if size is None else size) - 1, length, k,
+            OUTPUTS=len(register.generators), MEMORY=register.memory, STATES=states, K=triton.next_power_of_2(k),
+            ROWS=ROWS, num_warps=min(max(1, states // STATES_OF_A_WARP, k * k // SQUARE_OF_A_WARP), 8),
+        )  # fmt: skip
+    return numbers, scores.to(kind)
+
+
+@triton.jit
+def _topk(
+    logits, masks, numbers, scores, ahead, numbers_ahead, num_rows, num_bits, num_steps, limit, length, k,
+    OUTPUTS: tl.constexpr, MEMORY: tl.constexpr, STATES: tl.constexpr, K: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """logits [N, L], masks [n] -> numbers, scores [N, k]; scratch, twice: [programs, T + 1, ROWS, low and high states]
+
+    OUTPUTS: n, or 0 of a complete trellis
+    """
+    own = tl.arange(0, ROWS)[:, None]
+    slot = tl.arange(0, K)[None, :]
+    level = ROWS * 2 * STATES
+    first_place = tl.program_id(0).to(tl.int64) * (num_steps + 1) * level + own * 2 * STATES
+    ahead += first_place
+    numbers_ahead += first_place
+    for first in range(tl.program_id(0) * ROWS, num_rows, tl.num_programs(0) * ROWS):
+        row = (first + own).to(tl.int64)
+        used = row < num_rows
+        start = logits + row * length
+        _look_ahead(start, used, masks, ahead, numbers_ahead, num_bits, num_steps, limit, OUTPUTS, MEMORY, STATES, ROWS)
+        tl.debug_barrier()  # what was stored may be read by other threads than wrote it
+        at = tl.zeros((ROWS, K), tl.int64)  # the states of the beginnings
+        is_high = tl.zeros((ROWS, K), tl.int64)
+        number = tl.zeros((ROWS, K), tl.int64)
+        begun = tl.where(slot == 0, tl.zeros((ROWS, K), tl.float64), NOWHERE)
+        for step in range(num_steps):
+            limit_bit = (limit >> step) & 1
+            score_0 = score_of_bit(start, step, used, at, 0, masks, OUTPUTS, MEMORY, ROWS, K)
+            score_1 = score_of_bit(start, step, used, at, 1, masks, OUTPUTS, MEMORY, ROWS, K)
+            next_begun = _paired(begun + score_0, tl.where(step < num_bits, begun + score_1, NOWHERE), ROWS, K)
+            next_at = _paired(2 * at, 2 * at + 1, ROWS, K) & (STATES - 1)
+            next_high = _paired(tl.where(limit_bit == 1, 0, is_high), tl.where(limit_bit == 0, 1, is_high), ROWS, K)
+            next_number = _paired(number, number | (tl.full((ROWS, K), 1, tl.int64) << step), ROWS, K)
+            place = (step + 1) * level + next_high * STATES + next_at
+            total = tl.maximum(next_begun + tl.load(ahead + place), NOWHERE)
+            rank = _ranks(total, next_number | tl.load(numbers_ahead + place), K)
+            chosen = rank[:, None, :] == slot[:, :, None]  # [ROWS, K, 2K]
+            at, is_high, number = _taken(chosen, next_at), _taken(chosen, next_high), _taken(chosen, next_number)
+            begun = tl.where(_taken(chosen, total) > DEAD, _taken(chosen, next_begun), NOWHERE)
+        is_word = begun > DEAD
+        tl.store(numbers + row * k + slot, tl.where(is_word, number, -1), used & (slot < k))
+        tl.store(scores + row * k + slot, tl.where(is_word, begun, float("-inf")), used & (slot < k))
+        tl.debug_barrier()
+
+
+@triton.jit
+def _look_ahead(
+    start, used, masks, ahead, numbers_ahead, num_bits, num_steps, limit,
+    OUTPUTS: tl.constexpr, MEMORY: tl.constexpr, STATES: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """The best way on from every state of every level, and its bits; of equal ones that of the lowest number."""
+    state = tl.arange(0, STATES)[None, :]
+    bit = tl.arange(0, 2 * STATES)[None, :] & 1
+    low = tl.zeros((ROWS, STATES), tl.float64)
+    high = low + NOWHERE
+    if OUTPUTS > 0:  # then zeros lead back to the first state
+        low = tl.where(state == 0, low, NOWHERE)
+    low_number = tl.zeros((ROWS, STATES), tl.int64)
+    high_number = low_number
+    for back in range(num_steps + 1):
+        step = num_steps - back
+        if back > 0:
+            metric = metric_by_register(start, step, used, masks, OUTPUTS, MEMORY, ROWS, STATES)
+            metric = tl.where((step < num_bits) | (bit == 0), metric, NOWHERE)
+            limit_bit = (limit >> step) & 1
+            from_low = (bit == limit_bit) | (limit_bit == 1)  # where a low way stays low
+            from_high = (bit != limit_bit) & (limit_bit == 1)  # where a high way becomes low
+            to_low, to_high = _by_register(low, ROWS, STATES), _by_register(high, ROWS, STATES)
+            low_bits, high_bits = _by_register(low_number, ROWS, STATES), _by_register(high_number, ROWS, STATES)
+            low, low_number = _best_bit(
+                metric + tl.where(from_low, to_low, to_high), tl.where(from_low, low_bits, high_bits),
+                step, ROWS, STATES,
+            )  # fmt: skip
+            high, high_number = _best_bit(
+                metric + tl.where(from_high, to_low, to_high), tl.where(from_high, low_bits, high_bits),
+                step, ROWS, STATES,
+            )  # fmt: skip
+        place = step * ROWS * 2 * STATES + state
+        tl.store(ahead + place, low)
+        tl.store(ahead + place + STATES, high)
+        tl.store(numbers_ahead + place, low_number)
+        tl.store(numbers_ahead + place + STATES, high_number)
+
+
+@triton.jit
+def _by_register(values, ROWS: tl.constexpr, STATES: tl.constexpr):
+    """What states have, for the registers that lead into them. [ROWS, STATES] -> [ROWS, 2 · STATES]"""
+    return tl.reshape(tl.permute(tl.join(values, values), (0, 2, 1)), (ROWS, 2 * STATES))
+
+
+@triton.jit
+def _best_bit(score, number, step, ROWS: tl.constexpr, STATES: tl.constexpr):
+    """The better of the two ways out of every state, and its number. [ROWS, 2 · STATES] -> [ROWS, STATES] twice"""
+    score_0, score_1 = tl.split(tl.reshape(tl.maximum(score, NOWHERE), (ROWS, STATES, 2)))
+    number_0, number_1 = tl.split(tl.reshape(number, (ROWS, STATES, 2)))
+    number_1 = number_1 | (tl.full((ROWS, STATES), 1, tl.int64) << step)
+    is_1 = (score_1 > score_0) | ((score_1 == score_0) & (number_1 < number_0))
+    return tl.where(is_1, score_1, score_0), tl.where(is_1, number_1, number_0)
+
+
+@triton.jit
+def _paired(with_0, with_1, ROWS: tl.constexpr, K: tl.constexpr):
+    """What beginnings are after a 0 and after a 1. [ROWS, K] twice -> [ROWS, 2K]"""
+    return tl.reshape(tl.join(with_0, with_1), (ROWS, 2 * K))
+
+
+@triton.jit
+def _ranks(score, number, K: tl.constexpr):
+    """The place of each when the best is first, of equal ones that of the lowest number. [ROWS, 2K] -> [ROWS, 2K]"""
+    place = tl.arange(0, 2 * K)
+    mine, theirs = score[:, :, None], score[:, None, :]
+    my_number, their_number = number[:, :, None], number[:, None, :]
+    is_earlier = (my_number == their_number) & (place[None, None, :] < place[None, :, None])
+    before = (theirs > mine) | ((theirs == mine) & ((their_number < my_number) | is_earlier))
+    return tl.sum(before.to(tl.int32), 2)
+
+
+@triton.jit
+def _taken(chosen, values):
+    """Those that are chosen, one for every place. chosen [ROWS, K, 2K], values [ROWS, 2K] -> [ROWS, K]"""
+    return tl.sum(tl.where(chosen, values[:, None, :], 0), 2)

@@ -1,0 +1,81 @@
+"""The Triton kernels that find and draw words, in Triton's interpreter, and on a GPU where there is one."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from enumeration import CODES, Enumeration, code_words, logits_of_every_kind, num_bits
+
+fused_words = pytest.importorskip("trellex.trellis.fused_words", reason="Triton is not installed")
+fused_sample = pytest.importorskip("trellex.trellis.fused_sample", reason="Triton is not installed")
+
+PLACE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.fixture(autouse=True)
+def one_program_for_all_rows(monkeypatch):
+    if PLACE == "cpu":  # the interpreter runs a program after the other, its rows as one numpy array
+        monkeypatch.setattr(fused_words, "ROWS", 128)
+        monkeypatch.setattr(fused_sample, "ROWS", 1024)
+
+
+@pytest.mark.parametrize("name", CODES)
+@pytest.mark.parametrize(("size", "k"), [(2, 5), (21, 1), (31, 7), (32, 32)])
+def test_the_best_words(name, size, k):
+    """Of every kind of logits, ties among them, as compiled code finds them in main memory."""
+    ecc, bits = CODES[name], num_bits(size)
+    logits = np.concatenate(list(logits_of_every_kind(ecc.length(bits)).values()))
+    numbers, scores = fused_words.topk(torch.from_numpy(logits).to(PLACE), k, ecc.register, bits, size)
+    expected, expected_scores = ecc.topk(logits, k, size=size)
+    assert np.array_equal(numbers.cpu(), expected)
+    np.testing.assert_allclose(scores.cpu(), expected_scores)
+
+
+def test_more_rows_than_programs_hold_at_once(monkeypatch):
+    monkeypatch.setattr(fused_words, "PROGRAMS", 2)
+    monkeypatch.setattr(fused_words, "ROWS", 8)
+    ecc = CODES["paper"]
+    logits = np.random.default_rng(0).normal(size=(45, ecc.length(5)))
+    numbers, _ = fused_words.topk(torch.from_numpy(logits).to(PLACE, torch.float32), 3, ecc.register, 5, 21)
+    assert np.array_equal(numbers.cpu(), ecc.topk(logits, 3, size=21)[0])
+
+
+@pytest.mark.parametrize("kernel", ["topk", "sample"])
+def test_no_rows(kernel):
+    ecc, logits = CODES["paper"], torch.empty(0, 44, device=PLACE)
+    if kernel == "topk":
+        numbers, scores = fused_words.topk(logits, 3, ecc.register, 16, 9)
+        assert numbers.shape == scores.shape == (0, 3)
+    else:
+        assert fused_sample.sample(logits, torch.empty(0, 22), ecc.register, 16, 9).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [*((name, 11) for name in CODES), ("paper", 2), ("paper", 16), ("complete, memory 4", 2)]
+)
+def test_words_are_drawn_with_their_probabilities(name, size):
+    ecc, bits = CODES[name], num_bits(size)
+    draws = 4096
+    logits = np.random.default_rng(1).normal(size=(1, ecc.length(bits))) * 1.5
+    steps = bits if ecc.register.is_complete else bits + ecc.memory
+    uniforms = np.random.default_rng(2).random((draws, steps))
+    rows = torch.from_numpy(np.repeat(logits, draws, 0)).to(PLACE)
+    drawn = fused_sample.sample(rows, torch.from_numpy(uniforms).to(PLACE), ecc.register, bits, size).cpu().numpy()
+    assert drawn.min() >= 0
+    assert drawn.max() < size
+    truth = Enumeration(logits, code_words(ecc.register, size, bits))
+    shares = np.bincount(drawn, minlength=size) / draws
+    assert np.abs(shares - truth.probs[0]).max() < 5 * np.sqrt(0.25 / draws)
+
+
+def test_kernels_compile():
+    """For a GPU that need not be there: the interpreter takes more than the compiler does."""
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    found = subprocess.run(
+        [sys.executable, __file__.replace("test_fused_words", "compile_kernels")],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr[-2000:]

@@ -36,7 +36,7 @@ class Rows(NamedTuple):
 
     def take(self, places: NDArray[np.int64]) -> Rows:
         """Some of them, in memory. places [N] -> [N, H]"""
-        return Rows(*(each.take(places, 0) for each in (self.weight, self.scales, self.bias)), self.fast)
+        return Rows(self.weight.take(places, 0), self.scales.take(places), self.bias.take(places), self.fast)
 
     def read(self, places: NDArray[np.int64], factor: float) -> Floats:
         """Rows of bytes as numbers, times a factor. places [..] -> [.., H]"""

@@ -10,11 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.heads.selection import Selection
-from trellex.heads.spec import SoftmaxSpec
+from trellex.heads.spec import HeadSpec, SoftmaxSpec
 from trellex.loaded import LoadedModel
 from trellex.search.loop import Ints
 from trellex.shortlist.shortlist import Shortlist
 from trellex.text.vocabulary import BOS
+
+
+def check_head(head: HeadSpec) -> None:
+    """Raises ValueError if words cannot be chosen from a list by such an output layer."""
+    if not isinstance(head, SoftmaxSpec):
+        raise ValueError(
+            f"shortlist: it chooses rows of a softmax's weights, and {head.label} has no such row for every word; "
+            "leave the shortlist out, or take a model whose head is softmax, plain or tied"
+        )
 
 
 class ListedState(NamedTuple):
@@ -45,11 +54,7 @@ class ListedModel:
     """
 
     def __init__(self, loaded: LoadedModel[Any], shortlist: Shortlist) -> None:
-        if not isinstance(loaded.head, SoftmaxSpec):
-            raise ValueError(
-                f"shortlist: it chooses rows of a softmax's weights, and {loaded.head.label} has no such row for every "
-                "word; leave the shortlist out, or take a model whose head is softmax"
-            )
+        check_head(loaded.head)
         shortlist.check_vocabularies(loaded.source_vocabulary, loaded.target_vocabulary)
         if not hasattr(loaded.model.layer, "selection"):
             raise ValueError("shortlist: an exported model must be loaded for it; use trellex.load(…, shortlist=…)")

@@ -25,6 +25,11 @@ class Recall(NamedTuple):
         """Of words that are listed."""
         return self.listed / max(self.words, 1)
 
+    @property
+    def whole_share(self) -> float:
+        """Of sentences whose list has all words."""
+        return self.listed_sentences / max(self.sentences, 1)
+
     @classmethod
     def of(cls, shortlist: Shortlist, pairs: ParallelIds) -> Recall:
         """Over all sentences of a split that are not empty."""

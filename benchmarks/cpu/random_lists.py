@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trellex.shortlist.shortlist import Header, Shortlist
+from trellex.shortlist.shortlist import Shortlist
 from trellex.text.vocabulary import Vocabulary
 
 FREQUENT, LISTED = 100, 500  # words in every list, and in all of a sentence's
@@ -17,13 +17,4 @@ def save_shortlist(path: Path, export: Path, source_length: int) -> None:
     source, target = (Vocabulary.load(export / f"vocab.{side}.txt") for side in ("source", "target"))
     each = (LISTED - FREQUENT) // source_length
     words = np.random.default_rng(0).integers(FREQUENT, len(target), (len(source) + 1, each), np.uint32)
-    header = Header(
-        source_words=len(source),
-        target_words=len(target),
-        source_vocabulary=source.fingerprint(),
-        target_vocabulary=target.fingerprint(),
-        frequent=FREQUENT,
-        translations=words.size,
-        sha256="",
-    )
-    Shortlist(header, np.arange(1, len(words) + 1) * each, words.ravel()).save(path)
+    Shortlist.of(source, target, np.arange(1, len(words) + 1) * each, words.ravel(), FREQUENT).save(path)

@@ -21,8 +21,8 @@ def check_head(head: HeadSpec) -> None:
     """Raises ValueError if words cannot be chosen from a list by such an output layer."""
     if not isinstance(head, SoftmaxSpec):
         raise ValueError(
-            f"shortlist: it chooses rows of a softmax's weights, and {head.label} has no such row for every word; "
-            "leave the shortlist out, or take a model whose head is softmax, plain or tied"
+            f"shortlist: it chooses rows of one matrix with a row for every word, which a softmax has and {head.type} "
+            "has not; leave the shortlist out, or take a model whose head is softmax, plain or tied"
         )
 
 

@@ -37,7 +37,7 @@ class Header(Sealed):
     target_vocabulary: str
     frequent: int = Field(ge=len(MARKERS))
     translations: int = Field(ge=0)  # of all source words together
-    sha256: str  # of what comes after the header
+    sha256: str = ""  # of what comes after the header
 
     @property
     def lists(self) -> int:
@@ -69,6 +69,23 @@ class Shortlist:
         self._always = np.union1d(frequent, self._lists([header.source_words])[0]).astype(KIND)
 
     @classmethod
+    def of(
+        cls, source: Vocabulary, target: Vocabulary, ends: Ints, words: NDArray[Any], frequent: int = len(MARKERS)
+    ) -> Self:
+        """Of lists that are there, for models with these vocabularies; see the class, and `learn`."""
+        if as_count(frequent, "frequent") < len(MARKERS):
+            raise ValueError(f"frequent: the markers alone are {len(MARKERS)} words, got {frequent}; give more")
+        header = Header(
+            source_words=len(source),
+            target_words=len(target),
+            source_vocabulary=source.fingerprint(),
+            target_vocabulary=target.fingerprint(),
+            frequent=frequent,
+            translations=len(words),
+        )
+        return cls(header, ends, words)
+
+    @classmethod
     def learn(
         cls,
         corpus: Corpus,
@@ -85,8 +102,6 @@ class Shortlist:
             steps: of EM
             report: called now and then with how much is done, and of how much
         """
-        if as_count(frequent, "frequent") < len(MARKERS):
-            raise ValueError(f"frequent: the markers alone are {len(MARKERS)} words, got {frequent}; give more")
         text, source, target = corpus.split("train"), corpus.source_vocabulary, corpus.target_vocabulary
         found = word_translations(
             *(text.source_ids, text.source_lengths, text.target_ids, text.target_lengths),
@@ -96,16 +111,7 @@ class Shortlist:
             steps=steps,
             report=report,
         )
-        header = Header(
-            source_words=len(source),
-            target_words=len(target),
-            source_vocabulary=source.fingerprint(),
-            target_vocabulary=target.fingerprint(),
-            frequent=frequent,
-            translations=len(found.words),
-            sha256="",
-        )
-        return cls(header, found.ends, found.words)
+        return cls.of(source, target, found.ends, found.words, frequent)
 
     def words_for(self, source: NDArray[Any]) -> Ints:
         """The target words for a sentence, rising. source: ids [S] -> ids [L]"""

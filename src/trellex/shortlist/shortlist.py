@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,11 @@ from pydantic import Field, ValidationError
 from trellex.arrays import as_count
 from trellex.files import AnyPath, atomic_writer, check_file
 from trellex.records import Sealed, problems, sealed
-from trellex.shortlist.word_translations import Report, word_translations
-from trellex.text.corpus import Corpus
 from trellex.text.vocabulary import MARKERS, Vocabulary
+
+if TYPE_CHECKING:
+    from trellex.shortlist.word_translations import Report
+    from trellex.text.corpus import Corpus
 
 REMEDY = "make one with `trellex shortlist`"
 MAX_HEADER = 1 << 12  # bytes
@@ -102,6 +104,8 @@ class Shortlist:
             steps: of EM
             report: called now and then with how much is done, and of how much
         """
+        from trellex.shortlist.word_translations import word_translations  # loads numba
+
         text, source, target = corpus.split("train"), corpus.source_vocabulary, corpus.target_vocabulary
         found = word_translations(
             *(text.source_ids, text.source_lengths, text.target_ids, text.target_lengths),

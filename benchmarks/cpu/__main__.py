@@ -4,8 +4,9 @@ One thread. Exported models of random weights, scaled so that activations are of
 is also the size of word vectors, the source has 8,192 words. Sentences of 25 words are translated greedily into
 exactly 30, all by the same search (`trellex.search.greedy`). Code heads are those of the loss "trellis": decoding is
 exact, rare words are numbered apart. Those with a complete trellis are named so; shelves hold 64 words each, and 16 are
-visited, or as many as the name says. A hybrid's softmax is biased so that OTHER wins 15 % of the words, about as in a
-real corpus; "rare" is how many words came from the bits in this run.
+visited, or as many as the name says. A shortlist has about 500 random words for every sentence, which the softmax then
+scores alone; to make it belongs to the start. A hybrid's softmax is biased so that OTHER wins 15 % of the words, about
+as in a real corpus; "rare" is how many words came from the bits in this run.
 
 All models of a table are visited round after round, in changing order, and a cell is the median of its rounds, so that
 a passing load slows all of them alike. What is fast is run twice and timed the second time, so that it matters little
@@ -54,12 +55,14 @@ from cells import (
 )
 from ctranslate import Transformer
 from forced import Forced, Ints, Timed, Wordless, check_lengths, endless, make_sources, translate
+from random_lists import save_shortlist
 from random_models import RandomModels
 from random_transformer import save_transformer
 from tables import plot, print_budget, print_engines, print_memory, print_methods, print_sweep
 
 TOO_LARGE = 1 << 31  # bytes of a matrix that ONNX cannot write, for protobuf cannot
 DRAWN = 10_000  # words for the row without output layer: as others, it looks up some that are in no cache
+LISTED = " shortlist"  # at the end of a method's name
 MEMORY_SHARE = 0.8  # of what is available, the most that making a model may take
 # ---- models ----
 
@@ -71,6 +74,7 @@ class Models:
         self.folder, self.sizes = folder, sizes
 
     def path(self, method: str, exponent: int, precision: str) -> Path:
+        method = method.removesuffix(LISTED)  # which is the same model
         return self.folder / f"{method}-2^{exponent}-{self.sizes.hidden}-{precision}"
 
     def make(self, methods: Iterable[str], exponent: int) -> None:
@@ -79,9 +83,10 @@ class Models:
         sources = make_sources(32, self.sizes.source_length, self.sizes.source_words)
         vectors = 4 * self.sizes.hidden << exponent  # bytes
         for method in methods:
-            needed = (5 if method == "softmax" else 3) * vectors  # at the peak, while it is exported
+            is_softmax = method.startswith("softmax")
+            needed = (5 if is_softmax else 3) * vectors  # at the peak, while it is exported
             folders = {precision: self.path(method, exponent, precision) for precision in PRECISIONS}
-            if method == "softmax" and vectors >= TOO_LARGE:
+            if is_softmax and vectors >= TOO_LARGE:
                 del folders["fp32"]
             missing = {precision: folder for precision, folder in folders.items() if not folder.exists()}
             if missing and needed < MEMORY_SHARE * available_bytes():
@@ -92,7 +97,16 @@ class Models:
     def load(self, method: str, exponent: int, precision: str) -> Forced | None:
         """None if it could not be made."""
         path = self.path(method, exponent, precision)
-        return Forced(trellex.load(path).model) if path.exists() else None
+        return Forced(trellex.load(path, shortlist=self.lists(method, path)).model) if path.exists() else None
+
+    def lists(self, method: str, path: Path) -> Path | None:
+        """The shortlist of a method that has one, for the model in a folder."""
+        if not method.endswith(LISTED):
+            return None
+        lists = path.with_suffix(".shortlist")
+        if not lists.exists():
+            save_shortlist(lists, path, self.sizes.source_length)
+        return lists
 
     def transformer(self) -> tuple[Path, int]:
         """The folder of the Transformer, and how many parameters it has."""
@@ -268,17 +282,18 @@ def memory(models: Models) -> list[Memory]:
         path = Path(temporary) / "sources.json"
         path.write_text(json.dumps([source.tolist() for source in sources]))
 
-        def add(engine: str, method: str, precision: str, folder: Path | str) -> None:
+        def add(engine: str, method: str, precision: str, folder: Path | str, lists: Path | None = None) -> None:
             progress(f"memory: {engine}, {method}, {precision}")
             command = [sys.executable, str(Path(__file__).with_name("resident.py")), engine, str(folder)]
-            command += [str(path), str(sizes.length)]
+            command += [str(path), str(sizes.length), *([] if lists is None else [str(lists)])]
             found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
             disk = sum(file.stat().st_size for file in folder.iterdir()) if isinstance(folder, Path) else None
             rows.append(Memory(engine, method, precision, **found, disk=disk))
 
         for precision in PRECISIONS:
             for method in sizes.in_memory:
-                add("trellex", method, precision, models.path(method, sizes.exponent, precision))
+                folder = models.path(method, sizes.exponent, precision)
+                add("trellex", method, precision, folder, models.lists(method, folder))
         for method in set(COMPARED) & set(sizes.in_memory):
             add("torch", method, "fp32", f"{method}:{sizes.source_words}:{1 << sizes.exponent}:{sizes.hidden}")
         add("ctranslate2", "Transformer", "int8", models.transformer()[0])

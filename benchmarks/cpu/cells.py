@@ -14,10 +14,19 @@ import numpy as np
 from random_transformer import TransformerSize
 
 METHODS = (
-    *("softmax", "binary", "hybrid-512", "hybrid-2048", "binary-ec", "hybrid-512-ec", "hybrid-2048-ec"),
+    *(
+        "softmax",
+        "softmax shortlist",
+        "binary",
+        "hybrid-512",
+        "hybrid-2048",
+        "binary-ec",
+        "hybrid-512-ec",
+        "hybrid-2048-ec",
+    ),
     *("binary-ec complete", "hybrid-2048-ec complete", "shelves visit 1", "shelves", "shelves visit 32"),
 )
-SWEPT = ("softmax", "shelves", "hybrid-2048-ec", "binary-ec")  # against V
+SWEPT = ("softmax", "softmax shortlist", "shelves", "hybrid-2048-ec", "binary-ec")  # against V
 COMPARED = ("softmax", "binary-ec")  # with other engines
 PRECISIONS = ("fp32", "int8")
 NOTHING = "no output layer"

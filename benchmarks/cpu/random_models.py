@@ -34,7 +34,7 @@ TEXT = TextSettings(
 def spec_of(method: str) -> str | dict[str, Any]:
     """Code heads decode exactly, and rare words are numbered apart; shelves have any words.
 
-    method: a type, perhaps followed by "complete", or of shelves by "visit" and how many
+    method: a type, perhaps followed by "complete" or "shortlist", or of shelves by "visit" and how many
     """
     kind, *options = method.split()
     if kind == "softmax":

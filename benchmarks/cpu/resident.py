@@ -1,6 +1,6 @@
 """The most memory that a process has resident that loads one model and translates a few sentences, as JSON.
 
-    python benchmarks/cpu/resident.py trellex|ctranslate2|torch FOLDER SOURCES LENGTH
+    python benchmarks/cpu/resident.py trellex|ctranslate2|torch FOLDER SOURCES LENGTH [SHORTLIST]
 
 Imports no more than the translator itself does. SOURCES is a JSON file of word ids.
 """
@@ -20,7 +20,7 @@ def status_bytes(key: str) -> int:
     return int(fields[key].split()[0]) << 10
 
 
-def with_trellex(folder: str, sources: list[list[int]], length: int) -> Callable[[], Any]:
+def with_trellex(folder: str, sources: list[list[int]], length: int, shortlist: str | None = None) -> Callable[[], Any]:
     import numpy as np
 
     import trellex
@@ -29,11 +29,11 @@ def with_trellex(folder: str, sources: list[list[int]], length: int) -> Callable
 
     if any(Path(folder).glob("bits.*")):
         import trellex.trellis.kernels
-    if any(Path(folder).glob("shelves.*")):
+    if shortlist is not None or any(Path(folder).glob("shelves.*")):
         import trellex.runtime.row_products
 
     def job() -> None:
-        model = Forced(trellex.load(folder).model)
+        model = Forced(trellex.load(folder, shortlist=shortlist).model)
         for source in sources:
             translate(model, [np.array(source)], length)
 
@@ -71,12 +71,16 @@ def with_ctranslate2(folder: str, sources: list[list[int]], length: int) -> Call
     return job
 
 
-ENGINES = {"trellex": with_trellex, "torch": with_torch, "ctranslate2": with_ctranslate2}
+ENGINES: dict[str, Callable[..., Callable[[], Any]]] = {
+    "trellex": with_trellex,
+    "torch": with_torch,
+    "ctranslate2": with_ctranslate2,
+}
 
 
 def main() -> None:
-    engine, folder, sources, length = sys.argv[1:]
-    job = ENGINES[engine](folder, json.loads(Path(sources).read_text()), int(length))
+    engine, folder, sources, length, *shortlist = sys.argv[1:]
+    job = ENGINES[engine](folder, json.loads(Path(sources).read_text()), int(length), *shortlist)
     imports = status_bytes("VmRSS")
     job()
     print(json.dumps({"imports": imports, "peak": status_bytes("VmHWM"), "own": status_bytes("RssAnon")}))

@@ -18,6 +18,7 @@ from trellex.commands.prepare import prepare
 from trellex.commands.report import report
 from trellex.commands.score import score
 from trellex.commands.serve import serve
+from trellex.commands.shortlist import shortlist
 from trellex.commands.train import train
 from trellex.commands.translate import translate
 from trellex.terminal import examples_of
@@ -51,6 +52,7 @@ for verb in (
     prepare,
     train,
     average,
+    shortlist,
     experiment,
     translate,
     explain,

@@ -11,6 +11,7 @@ from trellex.arrays import as_count
 from trellex.heads.evidence import Candidate, Evidence, Reading, Shelf, evidence_of, outline
 from trellex.search import SearchSettings, State, score
 from trellex.search.stopwatch import EncodingModel, TimedModel
+from trellex.shortlist.model import ListedModel
 from trellex.text.vocabulary import UNK, Vocabulary
 from trellex.translator import MAX_TOKENS, Translator
 
@@ -108,6 +109,8 @@ def explain(
         k: how many of the best words, and of the best shelves, to tell of every place
         seed: for sampling
     """
+    if isinstance(translator.model, ListedModel):
+        raise ValueError("translator: explanations tell of all words; load the model without a shortlist")
     if as_count(k, "k") > MOST_CANDIDATES:
         raise ValueError(f"k: expected at most {MOST_CANDIDATES}, got {k}")
     source, vocabulary = translator.source_ids(line), translator.target_vocabulary

@@ -17,6 +17,8 @@ from trellex.loaded import AModel, LoadedModel
 from trellex.models import find_model
 from trellex.runtime.folder import is_export
 from trellex.search import Hypothesis, Model, SearchSettings, State, in_batches, score
+from trellex.shortlist.model import ListedModel
+from trellex.shortlist.shortlist import Shortlist
 from trellex.text.lines import CHUNK
 from trellex.text.tokenizers import Tokenizer
 from trellex.text.vocabulary import UNK
@@ -71,13 +73,17 @@ class TranslateOptions(TypedDict, total=False):
 class Translator:
     """A model with its tokenisers and vocabularies.
 
+    Args:
+        loaded: the model
+        shortlist: the words that translations are made of, others for every sentence; for softmax models alone
+
     Attributes:
         model: what search runs on
         head: what its output layer is
     """
 
-    def __init__(self, loaded: LoadedModel[AModel]) -> None:
-        self.model: Model = loaded.model
+    def __init__(self, loaded: LoadedModel[AModel], shortlist: Shortlist | None = None) -> None:
+        self.model: Model = loaded.model if shortlist is None else ListedModel(loaded, shortlist)
         self.text, self.head = loaded.text, loaded.head
         self.source_tokenizer, self.detokenizer = self.text.tokenizer("source"), self.text.detokenizer()
         self.source_vocabulary, self.target_vocabulary = loaded.source_vocabulary, loaded.target_vocabulary
@@ -253,6 +259,7 @@ def load(
     device: str = "cpu",
     decoding: str | None = None,
     verify: bool = True,
+    shortlist: str | Path | Shortlist | None = None,
 ) -> Translator:
     """A translator from a folder that `trellex export` made, without torch; or from a run or checkpoint, with it.
 
@@ -262,14 +269,18 @@ def load(
         device: of a model in torch: auto, cpu or cuda
         decoding: "paper" or "exact", instead of what a model in torch was trained with
         verify: compare the files with their checksums before they are used; one that was damaged could mistranslate
+        shortlist: a file that `trellex shortlist` made, whose words alone are chosen from; for softmax models
     """
     folder = find_model(path)
+    if shortlist is not None and not isinstance(shortlist, Shortlist):
+        shortlist = Shortlist.load(shortlist)
     if is_export(folder):
         if device not in ("cpu", "auto") or decoding is not None:
             raise ValueError(f"{folder}: an exported model runs on the CPU, as it was exported; leave the option out")
         from trellex.runtime.model import load_export
 
-        return Translator(load_export(folder, as_count(1 if threads is None else threads, "threads"), verify))
+        threads = as_count(1 if threads is None else threads, "threads")
+        return Translator(load_export(folder, threads, verify, by_rows=shortlist is not None), shortlist)
     try:
         from trellex.training.loading import load_checkpoint
     except ModuleNotFoundError as error:
@@ -281,4 +292,4 @@ def load(
         import torch
 
         torch.set_num_threads(as_count(threads, "threads"))
-    return Translator(load_checkpoint(folder, device, decoding, verify=verify))
+    return Translator(load_checkpoint(folder, device, decoding, verify=verify), shortlist)

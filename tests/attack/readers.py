@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import lzma
@@ -142,6 +143,29 @@ def _codes() -> list[bytes]:
     ]
 
 
+def _shortlist(path: Path) -> None:
+    from trellex.shortlist.shortlist import Shortlist
+
+    shortlist = Shortlist.load(path)
+    for word in range(min(shortlist.header.source_words, 100)):
+        words = shortlist.words_for(np.array([word]))
+        assert len(words) >= 3
+        assert words[-1] < shortlist.header.target_words
+    shortlist.save(path)
+    Shortlist.load(path)
+
+
+def _shortlists() -> list[bytes]:
+    """One as it is written, and one without checksums, whose faults are not found by those."""
+    from trellex.shortlist.shortlist import Header
+
+    body = np.array([0, 0, 1, 2, 1, 5, 3, 4, 6], "<u4").tobytes()  # of 4 source words and NULL, then their words
+    sizes = {"source_words": 4, "target_words": 8, "frequent": 3, "translations": 4}
+    known = {"source_vocabulary": "", "target_vocabulary": "", "sha256": hashlib.sha256(body).hexdigest()}
+    header = Header(**sizes, **known)
+    return [header.as_line() + body, header.model_dump_json().encode() + b"\n" + body]
+
+
 def _result(path: Path) -> None:
     from trellex.evaluation.result import Result
 
@@ -266,6 +290,7 @@ FILES = [
     FileTarget("gzip", "text.gz", _text, _packed(gzip.compress), _bombs(gzip.compress)),
     FileTarget("xz", "text.xz", _text, _packed(lzma.compress), _bombs(lzma.compress)),
     FileTarget("code", "code.json", _code, _codes, is_guided=True),
+    FileTarget("shortlist", "words.shortlist", _shortlist, _shortlists, is_guided=True),
     FileTarget("result", "result.json", _result, _results, is_guided=True),
     FileTarget("metrics", f"{workspace.RUN}/metrics.jsonl", _metrics),
     FileTarget("best", f"{workspace.RUN}/best.json", _best),

@@ -133,9 +133,9 @@ def test_translation_on_a_cpu(tmp_path):
     printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     assert "no output layer" in printed
     numbers = json.loads((tmp_path / "numbers.json").read_text())
-    assert len(numbers["methods"]) == 13 * 2 * 2
-    assert {"shelves", "binary-ec complete"} < {cell["method"] for cell in numbers["methods"]}
-    assert len(numbers["sweep"]) == 4 * 2 * 2
+    assert len(numbers["methods"]) == 14 * 2 * 2
+    assert {"shelves", "softmax shortlist", "binary-ec complete"} < {cell["method"] for cell in numbers["methods"]}
+    assert len(numbers["sweep"]) == 5 * 2 * 2
     assert len(numbers["engines"]["cells"]) == 5 * 2
     assert all(cell["total"] > 0 for cell in (*numbers["methods"], *numbers["sweep"], *numbers["engines"]["cells"]))
     assert {row["engine"] for row in numbers["memory"]} == {"trellex", "torch", "ctranslate2"}

@@ -23,6 +23,7 @@ class Settings(Record):
     decoding: str | None = None
     tokens: bool = False
     replace_unknown: bool = False
+    shortlist: str | None = None  # its SHA-256
     scores: bool = False  # JSON lines
     column: str | None = None  # of Parquet: what to translate
     new_column: str | None = None  # and where to
@@ -44,6 +45,7 @@ class Job(Record):
     texts: Path  # a file or a folder
     output: Path
     settings: Settings
+    shortlist: Path | None = None
     strict: bool = False
     threads: int | None = None
     device: str = "cpu"
@@ -51,5 +53,11 @@ class Job(Record):
 
     def load(self) -> Translator:
         """The model, ready to translate."""
-        decoding = self.settings.decoding
-        return load(self.model, threads=self.threads, device=self.device, decoding=decoding, verify=self.verify)
+        return load(
+            self.model,
+            threads=self.threads,
+            device=self.device,
+            decoding=self.settings.decoding,
+            verify=self.verify,
+            shortlist=self.shortlist,
+        )

@@ -21,6 +21,7 @@ IN_JSON = Path("-")  # alignments in the JSON lines alone
     "echo 'where is the nearest museum ?' | trellex translate phrasebook/run --beam 5",
     "trellex translate phrasebook/run test.en --beam 5 --nbest 3",
     "echo 'where is the nearest museum ?' | trellex translate phrasebook/run --attention-picture museum.svg",
+    "trellex translate softmax.int8 test.en --shortlist words.shortlist",
     "trellex translate --model phrasebook.int8 large.en.gz large.ja --shard 3/16",
 )
 def translate(
@@ -71,6 +72,14 @@ def translate(
             help="Draw where each token looked: a file .svg or .png of the first line, or a folder of the first 100.",
         ),
     ] = None,
+    shortlist: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of a softmax model: choose from a list of words for each sentence, which `trellex shortlist` made; "
+            "probabilities are those given the list.",
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that cannot be translated.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines, with the score of every token.")] = False,
     shard: Annotated[
@@ -98,6 +107,7 @@ def translate(
     with errors_explained():
         import numpy as np
 
+        from trellex.checksums import sha256
         from trellex.files import atomic_writer, check_new_file, check_readable, full_disk_named
         from trellex.heat_map import HeatMaps
         from trellex.line_progress import LineProgress
@@ -120,7 +130,8 @@ def translate(
         if is_bulk:
             how = {"seed": seed, "batch_tokens": batch_tokens, "decoding": decoding, "tokens": tokens}
             how |= {"replace_unknown": replace_unknown, "scores": with_scores, **asdict(settings)}
-            run = {"strict": strict, "threads": threads, "device": device, "verify": verify}
+            how["shortlist"] = None if shortlist is None else sha256(shortlist)
+            run = {"strict": strict, "threads": threads, "device": device, "verify": verify, "shortlist": shortlist}
             job = bulk_job(chosen, texts, column, new_column, how, **run)
             return translate_bulk(job, shard or "all", ray, ray_address, workers)
         if not texts and sys.stdin is None:
@@ -139,7 +150,7 @@ def translate(
             if written is not None and written != IN_JSON:
                 check_new_file(written)
         pictures = None if attention_picture is None else HeatMaps(attention_picture)
-        translator = load(chosen, threads=threads, device=device, decoding=decoding, verify=verify)
+        translator = load(chosen, threads=threads, device=device, decoding=decoding, verify=verify, shortlist=shortlist)
         random, problems, done = np.random.default_rng(seed), 0, 0
         attends = alignments is not None or pictures is not None
         wants = random, with_scores, attends, replace_unknown

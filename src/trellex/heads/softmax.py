@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from trellex.arrays import bounded
 from trellex.heads.distribution import SoftmaxDistribution
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
+from trellex.heads.selection import Selection
 from trellex.heads.spec import SoftmaxSpec
 from trellex.heads.tied import TiedWords
 
@@ -34,3 +39,28 @@ class SoftmaxHead(SoftmaxDistribution, Head):
         if isinstance(self.linear, TiedWords):
             return self.linear.cost(self.vocab_size)
         return linear_cost(self.linear)
+
+    def selection(self, lists: Sequence[NDArray[np.int64]]) -> SelectedWords:
+        """The same over a list of words a sentence. lists: ids, rising  [S] of [words]"""
+        return SelectedWords(self, lists)
+
+
+class SelectedWords(Selection):
+    """Rows of the weights, gathered once for every sentence; a product each, so that none depends on the others."""
+
+    def __init__(self, head: SoftmaxHead, lists: Sequence[NDArray[np.int64]]) -> None:
+        super().__init__(lists, head.hidden_size, head.vocab_size)
+        linear = head.linear
+        self._project: nn.Module = linear.project if isinstance(linear, TiedWords) else nn.Identity()
+        weight = linear.vectors if isinstance(linear, TiedWords) else linear.weight
+        places = (torch.from_numpy(words).to(weight.device) for words in lists)
+        self._gathered = [(weight[words], linear.bias[words]) for words in places]
+
+    def _logits(self, h: Tensor) -> NDArray[Any]:
+        h = self._project(h)
+        logits = at_least_single(h).new_full((len(h), self.words.shape[1]), -torch.inf)
+        for sentence in np.unique(self.sentence):
+            weight, bias = self._gathered[sentence]
+            rows = torch.from_numpy(np.flatnonzero(self.sentence == sentence)).to(h.device)
+            logits[rows, : len(bias)] = nn.functional.linear(h[rows], weight, bias).to(logits.dtype)
+        return logits.cpu().numpy()

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.heads.distribution import Distribution
+from trellex.heads.spec import SoftmaxSpec
 from trellex.loaded import LoadedModel
 from trellex.runtime.folder import REMEDY, Export
 from trellex.runtime.layers import LAYERS
 from trellex.runtime.lstm import RuntimeLSTM
+from trellex.runtime.softmax_rows import SoftmaxRows
 from trellex.text.vocabulary import Vocabulary
 
 NETWORKS = {"lstm": RuntimeLSTM}  # by the type of their settings
@@ -63,13 +65,16 @@ class RuntimeModel:
         return self.layer.sample(state.hidden, temperature, random)
 
 
-def load_export(folder: Path, threads: int = 1, verify: bool = True) -> LoadedModel[RuntimeModel]:
+def load_export(
+    folder: Path, threads: int = 1, verify: bool = True, by_rows: bool = False
+) -> LoadedModel[RuntimeModel]:
     """The model of a folder that `trellex export` made. Raises ValueError that names what is wrong with it.
 
     Args:
         folder: that folder
         threads: of ONNX Runtime
         verify: compare every file with its checksum before it is used, unless it was and has not changed since
+        by_rows: of a softmax, read weights row by row, as shortlists need them
     """
     export = Export.open(folder)
     if verify:
@@ -81,6 +86,7 @@ def load_export(folder: Path, threads: int = 1, verify: bool = True) -> LoadedMo
         raise ValueError(f"{folder}: a vocabulary cannot be read ({error}); {REMEDY}") from error
     if len(target) != manifest.vocab_size:
         raise ValueError(f"{folder}: {len(target):,} words instead of {manifest.vocab_size:,}; {REMEDY}")
-    layer = LAYERS[type(manifest.head)].load(export, threads)
+    is_by_rows = by_rows and isinstance(manifest.head, SoftmaxSpec)
+    layer = (SoftmaxRows if is_by_rows else LAYERS[type(manifest.head)]).load(export, threads)
     network = NETWORKS[manifest.model.type](export, len(source), threads, layer)
     return LoadedModel(RuntimeModel(network, layer), manifest.text, source, target, manifest.head)

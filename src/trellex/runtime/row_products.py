@@ -47,6 +47,35 @@ def score_words(h, shelves, weight, scales, bias, fast, scores):
 
 
 @compiled
+def score_lists(h, sentence, begins, weight, scales, bias, fast, scores):
+    """Products with the rows of a list, that of each state's sentence. h [N, H], weight [R, H] -> scores [N, L]
+
+    sentence: of each state  [N]; begins: the first row of each sentence's list, and the end  [S + 1]
+    """
+    units, steps, excess = _states(h, weight)
+    for number in range(len(h)):
+        first, last = begins[sentence[number]], begins[sentence[number] + 1]
+        state = units[number], steps[number], excess[number]
+        _add_products(*state, weight, scales, bias, first, fast, AHEAD, scores[number, : last - first])
+
+
+@compiled
+def best_listed(h, sentence, begins, weight, scales, bias, fast, places):
+    """The row with the largest of those products, −1 if one is not finite. h [N, H], weight [R, H] -> places [N]"""
+    units, steps, excess = _states(h, weight)
+    scores = np.empty(len(bias), np.float32)
+    for number in range(len(h)):
+        first, last = begins[sentence[number]], begins[sentence[number] + 1]
+        state, own = (units[number], steps[number], excess[number]), scores[: last - first]
+        _add_products(*state, weight, scales, bias, first, fast, AHEAD, own)
+        best, highest = np.int64(-1), np.float32(-np.inf)
+        for place in range(len(own)):
+            if own[place] > highest:
+                best, highest = first + place, own[place]
+        places[number] = best if _nothing(own) == 0 else -1
+
+
+@compiled
 def best_shelves(logits, places, shelves):
     """The most probable shelves, best first. logits [N, L], places [S] -> shelves [N, K]; False if one is not finite"""
     all_scores, scores = np.empty(len(places)), np.empty(shelves.shape[1])

@@ -34,6 +34,10 @@ class Rows(NamedTuple):
         row_products.multiply(h, *self, products)
         return products
 
+    def take(self, places: NDArray[np.int64]) -> Rows:
+        """Some of them, in memory. places [N] -> [N, H]"""
+        return Rows(self.weight.take(places, 0), self.scales.take(places), self.bias.take(places), self.fast)
+
     def read(self, places: NDArray[np.int64], factor: float) -> Floats:
         """Rows of bytes as numbers, times a factor. places [..] -> [.., H]"""
         return (self.weight[places] - np.float32(ZERO)) * (self.scales[places] * np.float32(factor))[..., None]

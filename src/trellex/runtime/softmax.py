@@ -11,6 +11,7 @@ from trellex.arrays import best_of
 from trellex.heads.distribution import SoftmaxDistribution
 from trellex.runtime.folder import Export, RuntimeManifest
 from trellex.runtime.session import Session
+from trellex.runtime.softmax_rows import SoftmaxRows
 from trellex.runtime.tied import tied_words
 
 
@@ -39,6 +40,8 @@ class SoftmaxLayer(SoftmaxDistribution):
             vectors, project, bias = tied_words(weights, "head.linear")
             weights = {"head.linear.weight": vectors @ project, "head.linear.bias": bias}
         write_softmax(folder / "softmax", manifest, weights, "head.linear", finds_best=True)
+        if not manifest.is_compact:
+            SoftmaxRows.save(folder, manifest, weights["head.linear.weight"], weights["head.linear.bias"])
 
     def _logits(self, h: Any) -> Any:
         return self._run(h, 1, "logits")[0]

@@ -40,8 +40,13 @@ class ParallelIds:
         return len(self._source_offsets) - 1
 
     @property
+    def source_ids(self) -> NDArray[Any]:
+        """The source ids of all pairs, one after another, mapped into memory. [tokens]"""
+        return self._source
+
+    @property
     def target_ids(self) -> NDArray[Any]:
-        """The target ids of all pairs, one after another, mapped into memory. [tokens]"""
+        """The same of the target."""
         return self._target
 
     def source(self, index: int) -> Ids:

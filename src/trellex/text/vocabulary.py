@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,6 +71,10 @@ class Vocabulary:
         if ids.size and (ids.min() < 0 or ids.max() >= len(self)):
             raise ValueError(f"ids: word ids go from 0 to {len(self) - 1}, got {ids.min()} … {ids.max()}")
         return [self.words[place] for place in ids.tolist()]
+
+    def fingerprint(self) -> str:
+        """The same for the same words in the same order, however often each occurred."""
+        return hashlib.sha256("\n".join(self.words).encode()).hexdigest()
 
     def save(self, path: AnyPath) -> None:
         """Write a line a word, "word<TAB>count". The file appears whole or not at all."""

@@ -97,3 +97,21 @@ def test_a_checkpoint_without_torch_says_what_to_install(run):
         assert printed.startswith(f"{path}: needs torch, which is not installed")
         assert "`trellex export`" in printed
         assert "pip install 'trellex[train]'" in printed
+
+
+def test_shortlists_are_learned_and_used_without_it(both, tmp_path):
+    ours, _, folder = both("softmax")
+    script = """
+import sys, numpy as np, trellex
+from trellex.shortlist.shortlist import Shortlist
+from trellex.shortlist.word_translations import word_translations
+
+folder, path = sys.argv[1:]
+translator = trellex.load(folder)
+ids, lengths = np.array([3, 4, 5]), np.array([2, 1])
+found = word_translations(ids, lengths, ids, lengths, source_size=40, target_size=40)
+Shortlist.of(translator.source_vocabulary, translator.target_vocabulary, found.ends, found.words, 40).save(path)
+print(trellex.load(folder, shortlist=path).translate(["s3 s4 s5"])[0])
+"""
+    printed, loaded = python(IMPOSSIBLE + script, folder, tmp_path / "words.shortlist")
+    assert (printed.strip(), loaded) == (Translator(ours).translate(["s3 s4 s5"])[0], [])

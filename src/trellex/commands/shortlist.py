@@ -1,0 +1,89 @@
+"""Make a shortlist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from trellex.terminal import MODEL_HELP, Json, errors_explained, examples, show, stderr
+
+if TYPE_CHECKING:
+    from trellex.text.corpus import ParallelIds
+    from trellex.translator import Translator
+
+
+@examples(
+    "trellex shortlist data --output words.shortlist",
+    "trellex shortlist data --output words.shortlist --translations 50 --model softmax.int8",
+)
+def shortlist(
+    data: Annotated[Path, typer.Argument(help="The prepared corpus that the model was trained on.")],
+    output: Annotated[Path, typer.Option(metavar="FILE", help="Where to put the shortlist.")],
+    translations: Annotated[
+        int, typer.Option(min=1, help="The most of each source word, the most probable by IBM model 1.")
+    ] = 100,
+    frequent: Annotated[
+        int, typer.Option(min=3, help="Target words in every list, the most frequent, with three markers among them.")
+    ] = 100,
+    steps: Annotated[int, typer.Option(min=1, max=20, help="Of EM, which learns the translations of words.")] = 5,
+    model: Annotated[
+        Path | None,
+        typer.Option(help=f"Translate dev and test by it with and without lists, and tell BLEU. {MODEL_HELP}"),
+    ] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Of these translations; 1 is greedy search.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Learn which target words each source word becomes, for `trellex translate --shortlist`.
+
+    A softmax then scores few words instead of all. Tells how many words of dev and test are in the lists of their
+    sentences, known ones alone, and how long lists are.
+    """
+    with errors_explained():
+        from trellex.files import check_new_file
+        from trellex.shortlist.model import check_head
+        from trellex.shortlist.recall import Recall
+        from trellex.shortlist.shortlist import Shortlist
+        from trellex.text.corpus import Corpus
+        from trellex.translator import load
+
+        check_new_file(output)
+        corpus = Corpus.open(data)
+        plain = None if model is None else load(model)
+        if plain is not None:
+            check_head(plain.head)
+        columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+        with Progress(*columns, console=stderr, disable=not stderr.is_terminal) as progress:
+            task = progress.add_task("learning translations of words", total=None)
+            found = Shortlist.learn(
+                corpus,
+                translations,
+                frequent,
+                steps,
+                lambda done, total: progress.update(task, completed=done, total=total),
+            )
+        found.save(output)
+        listed = None if model is None else load(model, shortlist=output)
+        result: dict[str, Any] = {"file": str(output), "bytes": output.stat().st_size}
+        for name in corpus.manifest.settings.splits()[1:]:
+            split = corpus.split(name)
+            recall = Recall.of(found, split)
+            result[f"{name} words in lists"] = round(recall.share, 4)
+            result[f"{name} sentences with all"] = round(recall.whole_share, 4)
+            result[f"{name} words a list"] = round(recall.mean_size, 1)
+            if plain is not None and listed is not None:
+                result[f"{name} token BLEU"] = _token_bleu(plain, split, beam)
+                result[f"{name} token BLEU, from lists"] = _token_bleu(listed, split, beam)
+        show(result, as_json)
+
+
+def _token_bleu(translator: Translator, split: ParallelIds, beam: int) -> float:
+    """Of a split, in percent; a line that is too long counts as empty."""
+    from trellex.evaluation import token_bleu
+    from trellex.search import SearchSettings
+
+    found = translator.search(split.source_lines, SearchSettings(beam), scores=False)
+    tokens = [best[0].tokens if best and not isinstance(best, str) else [] for best in found]
+    return round(token_bleu(list(map(" ".join, tokens)), list(map(" ".join, split.target_tokens))).score, 2)

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, cluster_code
+from trellex.heads.rival_spec import AdaptiveSpec, DifferentiatedSpec, HierarchicalSpec
 from trellex.heads.spec import (
-    AdaptiveSpec,
     AnyHeadSpec,
     BinarySpec,
-    DifferentiatedSpec,
     HeadSpec,
-    HierarchicalSpec,
     HybridSpec,
     ShelvesSpec,
     SoftmaxSpec,

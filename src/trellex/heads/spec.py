@@ -135,18 +135,6 @@ class HeadSpec(Record):
 AnyHeadSpec = Annotated[HeadSpec, BeforeValidator(HeadSpec.parse)]
 
 
-class SoftmaxSpec(HeadSpec):
-    """A score for every word."""
-
-    tied: bool = Field(False, strict=True, description="whether scores are products with the decoder's word vectors")
-
-    forms = ("softmax",)
-
-    @property
-    def uses_embedding(self) -> bool:
-        return self.tied
-
-
 def _as_code(code: Any) -> str | Path | Code:
     if isinstance(code, Mapping):
         is_file = set(code) == {"file"} and isinstance(code["file"], str | Path)
@@ -176,6 +164,11 @@ class CodedSpec(HeadSpec):
         "{file: …}, a code that was saved; or a Code",
     )
     seed: int = Field(0, ge=0, strict=True, description="of a random code")
+
+    @property
+    def has_code(self) -> bool:
+        """Whether words have a code indeed, which is a part of the model, like its weights."""
+        return True
 
     @property
     def first_rare(self) -> int:
@@ -231,6 +224,70 @@ class CodedSpec(HeadSpec):
         if code.vocab_size != vocab_size - self.first_rare:
             raise ValueError(f"code: expected one of {vocab_size - self.first_rare} words, got {code}")
         return code
+
+
+class SoftmaxSpec(CodedSpec):
+    """A score for every word. Which loss trains it is no part of what it computes afterwards."""
+
+    code: AnyCode = Field("frequency", description="of the code head that proposes words, as above")
+    tied: bool = Field(False, strict=True, description="whether scores are products with the decoder's word vectors")
+    loss: Literal["full", "sampled", "nce", "negative"] = Field(
+        "full",
+        description="full, −log P; or by the scores of drawn words alone: sampled, an estimate of −log P, nce, "
+        "noise-contrastive estimation, or negative, negative sampling",
+    )
+    samples: int | None = Field(
+        None,
+        ge=1,
+        strict=True,
+        description="words to draw: 1024 for all tokens of a batch unless given, of the code 64 for each",
+    )
+    proposal: Literal["log-uniform", "code"] = Field(
+        "log-uniform",
+        description="which words are drawn: log-uniform, by their frequency alone, or code, by a small code head "
+        "that learns beside",
+    )
+    memory: int | None = Field(
+        None, ge=3, le=10, strict=True, description="of the complete trellis of that code head, 6 unless given"
+    )
+
+    forms = ("softmax",)
+
+    @model_validator(mode="after")
+    def _sampling_fits(self) -> Self:
+        fields = type(self).model_fields
+        given = {name for name in self.model_fields_set if getattr(self, name) != fields[name].default}
+        for name in ("samples", "proposal"):
+            if name in given and self.loss == "full":
+                raise ValueError(f"{name}: is of a loss by drawn words; add loss: sampled, or leave it out")
+        for name in ("memory", "code", "seed"):
+            if name in given and not self.has_code:
+                raise ValueError(f"{name}: is of the code that proposes words; add proposal: code, or leave it out")
+        if self.has_code and self.loss == "negative":
+            raise ValueError(
+                "proposal: negative sampling learns how P differs from the proposal, and the code is to differ little; "
+                "use log-uniform, or loss: nce"
+            )
+        if self.loss != "full" and self.label_smoothing:
+            raise ValueError(
+                "label_smoothing: the mean over all words would take the scores of all; set it to 0, or loss to full"
+            )
+        return self
+
+    @property
+    def uses_embedding(self) -> bool:
+        return self.tied
+
+    @property
+    def has_code(self) -> bool:
+        return self.proposal == "code"
+
+    @property
+    def num_samples(self) -> int:
+        return self.samples or (64 if self.proposal == "code" else 1024)
+
+    def _peculiarities(self, *as_usual: str) -> list[str]:
+        return super()._peculiarities(*as_usual, *(["loss", "proposal"] if self.loss == "full" else []))
 
 
 class CodeSpec(CodedSpec):

@@ -298,6 +298,15 @@ class TestTraining:
         assert (values != 0).tolist() == gradient.any(-1).tolist() == [False, True, False, True]
 
     @each
+    def test_no_value_is_looked_at_on_an_accelerator(self, spec):
+        """The device `meta` has none: what would wait for them fails."""
+        head = random_head(with_options(spec, reduction="sum"), 40).to("meta")
+        h = torch.zeros(300, H, dtype=torch.float64, device="meta", requires_grad=True)
+        head.loss(h, torch.zeros(300, dtype=torch.int64, device="meta")).backward()
+        assert all(parameter.grad.is_meta for parameter in head.parameters())
+        assert h.grad.shape == h.shape
+
+    @each
     def test_follows_the_global_generator(self, spec):
         head, h, target = random_head(spec, 200), hidden_states(5), torch.arange(5)
         drawn = []

@@ -164,6 +164,18 @@ def test_the_models_of_the_package_are_measured(tmp_path):
     assert "beam 5" in printed.splitlines()[-1]
 
 
+def test_gradients_by_drawn_words_are_compared(tmp_path):
+    sizes = ("--words", 70, "--size", 8, "--steps", 2, "--learning-steps", 1, "--repeats", 2)
+    sizes += ("--many-words", 70, "--large-size", 8)
+    command = [SCRIPT.with_name("sampling.py"), *sizes, "--plot", tmp_path / "errors.svg"]
+    done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert [row[0] for row in rows if row[2:] and row[2] == "/"] == ["4", "16", "64"]
+    assert sum(bool(row) and row[0].rstrip(",") in ("full", "sampled", "nce", "negative") for row in rows) == 8 + 4
+    assert (tmp_path / "errors.svg").stat().st_size > 1000
+
+
 def test_bulk_translation_is_timed(tmp_path):
     sizes = ("--hidden", 16, "--words", 256, "--lines", 24, "--length", 3, "--shards", 3, "--rounds", 1)
     options = (*sizes, "--workers", 1, "--no-ray", "--json", tmp_path / "figures.json")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import trellex.heads.rival_spec  # noqa: F401  rivals are known by name from then on
 from trellex.heads.spec import HeadSpec
 
 if TYPE_CHECKING:

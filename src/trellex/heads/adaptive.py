@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from trellex.arrays import bounded
 from trellex.heads.adaptive_distribution import AdaptiveDistribution
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
-from trellex.heads.spec import AdaptiveSpec
+from trellex.heads.rival_spec import AdaptiveSpec
 
 
 class AdaptiveHead(AdaptiveDistribution, Head):

@@ -13,15 +13,13 @@ from trellex.heads.differentiated import DifferentiatedHead
 from trellex.heads.head import Head
 from trellex.heads.hierarchical import HierarchicalHead
 from trellex.heads.hybrid import HybridHead
+from trellex.heads.rival_spec import AdaptiveSpec, DifferentiatedSpec, HierarchicalSpec
 from trellex.heads.shelves import ShelvesHead
 from trellex.heads.softmax import SoftmaxHead
 from trellex.heads.spec import (
-    AdaptiveSpec,
     BinarySpec,
     CodedSpec,
-    DifferentiatedSpec,
     HeadSpec,
-    HierarchicalSpec,
     HybridSpec,
     ShelvesSpec,
     SoftmaxSpec,

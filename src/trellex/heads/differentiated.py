@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from trellex.arrays import bounded
 from trellex.heads.distribution import SoftmaxDistribution
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
-from trellex.heads.spec import DifferentiatedSpec
+from trellex.heads.rival_spec import DifferentiatedSpec
 
 
 class DifferentiatedHead(SoftmaxDistribution, Head):

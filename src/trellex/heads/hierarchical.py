@@ -10,7 +10,7 @@ from torch.nn.functional import embedding
 from trellex.arrays import bounded
 from trellex.codes import Code
 from trellex.heads.head import Cost, Head, at_least_single
-from trellex.heads.spec import HierarchicalSpec
+from trellex.heads.rival_spec import HierarchicalSpec
 from trellex.heads.tree_distribution import TreeDistribution
 
 

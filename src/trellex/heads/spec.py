@@ -1,6 +1,7 @@
 """What an output layer is, without computing it: its type and options, as recipes, models and results hold them.
 
-Every family of heads has a class here; a subclass of `HeadSpec` with forms of its name is known from then on.
+Every family of heads has a class here, rivals in `rival_spec`; a subclass of `HeadSpec` with forms of its name is known
+from then on.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -135,18 +135,6 @@ class HeadSpec(Record):
 AnyHeadSpec = Annotated[HeadSpec, BeforeValidator(HeadSpec.parse)]
 
 
-class SoftmaxSpec(HeadSpec):
-    """A score for every word."""
-
-    tied: bool = Field(False, strict=True, description="whether scores are products with the decoder's word vectors")
-
-    forms = ("softmax",)
-
-    @property
-    def uses_embedding(self) -> bool:
-        return self.tied
-
-
 def _as_code(code: Any) -> str | Path | Code:
     if isinstance(code, Mapping):
         is_file = set(code) == {"file"} and isinstance(code["file"], str | Path)
@@ -154,6 +142,9 @@ def _as_code(code: Any) -> str | Path | Code:
     if isinstance(code, Code | Path) or code in CODES:
         return code
     raise ValueError(f"expected one of {', '.join(CODES)}, got {code!r}")
+
+
+AnyCode = Annotated[Any, BeforeValidator(_as_code)]
 
 
 def _as_generators(generators: Any) -> tuple[str, ...] | str | None:
@@ -167,12 +158,17 @@ def _as_generators(generators: Any) -> tuple[str, ...] | str | None:
 class CodedSpec(HeadSpec):
     """What all heads have whose words have codes."""
 
-    code: Annotated[Any, BeforeValidator(_as_code)] = Field(
+    code: AnyCode = Field(
         "frequency",
         description="frequency, random (with a seed), huffman, clusters (of words that have like neighbours); "
         "{file: …}, a code that was saved; or a Code",
     )
     seed: int = Field(0, ge=0, strict=True, description="of a random code")
+
+    @property
+    def has_code(self) -> bool:
+        """Whether words have a code indeed, which is a part of the model, like its weights."""
+        return True
 
     @property
     def first_rare(self) -> int:
@@ -228,6 +224,70 @@ class CodedSpec(HeadSpec):
         if code.vocab_size != vocab_size - self.first_rare:
             raise ValueError(f"code: expected one of {vocab_size - self.first_rare} words, got {code}")
         return code
+
+
+class SoftmaxSpec(CodedSpec):
+    """A score for every word. Which loss trains it is no part of what it computes afterwards."""
+
+    code: AnyCode = Field("frequency", description="of the code head that proposes words, as above")
+    tied: bool = Field(False, strict=True, description="whether scores are products with the decoder's word vectors")
+    loss: Literal["full", "sampled", "nce", "negative"] = Field(
+        "full",
+        description="full, −log P; or by the scores of drawn words alone: sampled, an estimate of −log P, nce, "
+        "noise-contrastive estimation, or negative, negative sampling",
+    )
+    samples: int | None = Field(
+        None,
+        ge=1,
+        strict=True,
+        description="words to draw: 1024 for all tokens of a batch unless given, of the code 64 for each",
+    )
+    proposal: Literal["log-uniform", "code"] = Field(
+        "log-uniform",
+        description="which words are drawn: log-uniform, by their frequency alone, or code, by a small code head "
+        "that learns beside",
+    )
+    memory: int | None = Field(
+        None, ge=3, le=10, strict=True, description="of the complete trellis of that code head, 6 unless given"
+    )
+
+    forms = ("softmax",)
+
+    @model_validator(mode="after")
+    def _sampling_fits(self) -> Self:
+        fields = type(self).model_fields
+        given = {name for name in self.model_fields_set if getattr(self, name) != fields[name].default}
+        for name in ("samples", "proposal"):
+            if name in given and self.loss == "full":
+                raise ValueError(f"{name}: is of a loss by drawn words; add loss: sampled, or leave it out")
+        for name in ("memory", "code", "seed"):
+            if name in given and not self.has_code:
+                raise ValueError(f"{name}: is of the code that proposes words; add proposal: code, or leave it out")
+        if self.has_code and self.loss == "negative":
+            raise ValueError(
+                "proposal: negative sampling learns how P differs from the proposal, and the code is to differ little; "
+                "use log-uniform, or loss: nce"
+            )
+        if self.loss != "full" and self.label_smoothing:
+            raise ValueError(
+                "label_smoothing: the mean over all words would take the scores of all; set it to 0, or loss to full"
+            )
+        return self
+
+    @property
+    def uses_embedding(self) -> bool:
+        return self.tied
+
+    @property
+    def has_code(self) -> bool:
+        return self.proposal == "code"
+
+    @property
+    def num_samples(self) -> int:
+        return self.samples or (64 if self.proposal == "code" else 1024)
+
+    def _peculiarities(self, *as_usual: str) -> list[str]:
+        return super()._peculiarities(*as_usual, *(["loss", "proposal"] if self.loss == "full" else []))
 
 
 class CodeSpec(CodedSpec):
@@ -355,9 +415,7 @@ class HybridSpec(CodeSpec):
 class ShelvesSpec(CodedSpec):
     """The first bits of a word's code find a shelf of words, the decoder's word vectors one of them."""
 
-    code: Annotated[Any, BeforeValidator(_as_code)] = Field(
-        "clusters", description="which words share a shelf, as above, but no Huffman code"
-    )
+    code: AnyCode = Field("clusters", description="which words share a shelf, as above, but no Huffman code")
     words: int = Field(64, ge=2, le=4096, strict=True, description="on a shelf, at most; a power of 2")
     visit: int = Field(16, ge=1, strict=True, description="how many of the most probable shelves share one softmax")
     memory: int = Field(7, ge=3, le=10, strict=True, description="of the complete trellis that finds shelves")
@@ -389,130 +447,6 @@ class ShelvesSpec(CodedSpec):
     def shelf_bits(self, num_bits: int) -> int:
         """How many of the B bits of a code find the shelf; there are at least two."""
         return max(1, num_bits - (self.words.bit_length() - 1))
-
-
-class HierarchicalSpec(CodedSpec):
-    """Hierarchical softmax: a word is the outcome of the choices between two on its way down the tree of its code."""
-
-    code: Annotated[Any, BeforeValidator(_as_code)] = Field("huffman", description="which tree, as above")
-
-    forms, is_apart = ("hierarchical",), True
-
-    @model_validator(mode="after")
-    def _reads_one_path(self) -> Self:
-        if self.label_smoothing:
-            raise ValueError("label_smoothing: the mean over all words would read all nodes of the tree; set it to 0")
-        return self
-
-
-def _as_cutoffs(cutoffs: Any) -> tuple[int, ...] | None:
-    if cutoffs is None:
-        return None
-    is_list = isinstance(cutoffs, list | tuple) and len(cutoffs) > 0
-    if is_list and all(type(each) is int and each > before for before, each in pairwise([0, *cutoffs])):
-        return tuple(cutoffs)
-    raise ValueError(f"expected rising whole numbers of at least 1, such as [2000, 10000], got {brief(cutoffs)}")
-
-
-class BandedSpec(HeadSpec):
-    """What heads have that treat words by their frequency: the first word of every band of words but the first."""
-
-    cutoffs: Annotated[Any, BeforeValidator(_as_cutoffs)] = Field(
-        None,
-        description="the first words of all bands but the first, which is that of the most frequent words; "
-        "V / 32, V / 8 and V / 2 unless given",
-    )
-
-    is_apart = True
-
-    def _cutoffs_below(self, vocab_size: int, most: int) -> list[int]:
-        """Those that were given, otherwise the usual, at most so many. Raises ValueError unless they are in V."""
-        if vocab_size < 2:
-            raise ValueError(f"vocab: {self.type} needs at least 2 words, got {vocab_size}; use more, or softmax")
-        if self.cutoffs is None:
-            return sorted({vocab_size // part for part in (32, 8, 2)} - {0})[:most]
-        if self.cutoffs[-1] >= vocab_size:
-            raise ValueError(
-                f"cutoffs: expected words of {vocab_size}, hence numbers below that, got {self.cutoffs[-1]}; "
-                "choose smaller ones, or leave them out"
-            )
-        return list(self.cutoffs)
-
-
-class AdaptiveSpec(BandedSpec):
-    """Adaptive softmax: the rarer the words of a band, the narrower their vectors, and the seldomer they are scored."""
-
-    div_value: float = Field(4.0, gt=1, allow_inf_nan=False, description="how many times each tail is narrower")
-
-    forms = ("adaptive",)
-
-    @model_validator(mode="after")
-    def _reads_one_tail(self) -> Self:
-        if self.label_smoothing:
-            raise ValueError("label_smoothing: the mean over all words would enter all tails; set it to 0")
-        return self
-
-    def widths(self, hidden_size: int, tails: int) -> list[int]:
-        """The size of a word's vector in each tail, as PyTorch's layer has it."""
-        return [int(hidden_size // self.div_value ** (tail + 1)) for tail in range(tails)]
-
-    def cutoffs_of(self, vocab_size: int, hidden_size: int) -> list[int]:
-        """The first word of each tail. Raises ValueError unless they are in V, and their words have vectors."""
-        usable = sum(width > 0 for width in self.widths(hidden_size, 3))
-        cutoffs = self._cutoffs_below(vocab_size, max(1, usable))
-        if self.widths(hidden_size, len(cutoffs))[-1] < 1:
-            raise ValueError(
-                f"div_value: {self.div_value:g} leaves no width to tail {len(cutoffs)} of hidden_size {hidden_size}; "
-                "choose a smaller one, or fewer cutoffs"
-            )
-        return cutoffs
-
-
-def _as_units(units: Any) -> tuple[int, ...] | None:
-    if units is None:
-        return None
-    if isinstance(units, list | tuple) and all(type(each) is int and each > 0 for each in units):
-        return tuple(units)
-    raise ValueError(f"expected whole numbers of at least 1, such as [256, 128, 128], got {brief(units)}")
-
-
-class DifferentiatedSpec(BandedSpec):
-    """Differentiated softmax: each band of words is scored by its own part of the hidden units."""
-
-    units: Annotated[Any, BeforeValidator(_as_units)] = Field(
-        None,
-        description="how many hidden units each band reads, in all as many as there are; unless given, each half of "
-        "those that are left",
-    )
-
-    forms = ("differentiated",)
-
-    def bands(self, vocab_size: int, hidden_size: int) -> list[tuple[int, int]]:
-        """Words and units of each band. Raises ValueError unless they are in V and add up to H."""
-        most = hidden_size if self.units is None else len(self.units)
-        cutoffs = self._cutoffs_below(vocab_size, most - 1)
-        words = [end - begin for begin, end in pairwise([0, *cutoffs, vocab_size])]
-        if hidden_size < max(2, len(words)):
-            raise ValueError(
-                f"hidden_size: {hidden_size} leaves no unit to some of {max(2, len(words))} bands; "
-                "choose a larger one, or fewer cutoffs"
-            )
-        units = self.units or self._halves(hidden_size, len(words))
-        if len(units) != len(words) or sum(units) != hidden_size:
-            raise ValueError(
-                f"units: expected {len(words)} numbers, one a band, that add up to hidden_size {hidden_size}, "
-                f"got {list(units)}; change them or the cutoffs"
-            )
-        return list(zip(words, units, strict=True))
-
-    @staticmethod
-    def _halves(hidden_size: int, bands: int) -> list[int]:
-        """Half of what is left to each, at least 1, and the rest to the last."""
-        units: list[int] = []
-        for following in range(bands - 1, 0, -1):
-            left = hidden_size - sum(units)
-            units.append(min(left // 2, left - following))
-        return [*units, hidden_size - sum(units)]
 
 
 def size_of(vocab: Any) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.heads.adaptive_distribution import AdaptiveDistribution
-from trellex.heads.spec import AdaptiveSpec
+from trellex.heads.rival_spec import AdaptiveSpec
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
 from trellex.runtime.rows import Rows
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trellex.heads.spec import DifferentiatedSpec
+from trellex.heads.rival_spec import DifferentiatedSpec
 from trellex.runtime.folder import RuntimeManifest
 from trellex.runtime.softmax import SoftmaxLayer
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from trellex.heads import SoftmaxHead
 from trellex.loaded import LoadedModel
 from trellex.nmt.model import TranslationModel
 from trellex.runtime.folder import RuntimeManifest, new_export
@@ -41,7 +42,7 @@ def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str =
     with new_export(folder, manifest) as new:
         loaded.source_vocabulary.save(new / "vocab.source.txt")
         loaded.target_vocabulary.save(new / "vocab.target.txt")
-        if model.head.code is not None:
+        if model.head.code is not None and not isinstance(model.head, SoftmaxHead):  # whose code was for training
             model.head.code.save(new / "code.json")
         NETWORKS[manifest.model.type].save(new, manifest, weights)
         LAYERS[type(manifest.head)].save(new, manifest, weights)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.codes import Code, load_code
-from trellex.heads.spec import HierarchicalSpec
+from trellex.heads.rival_spec import HierarchicalSpec
 from trellex.heads.tree_distribution import TreeDistribution
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
 from trellex.runtime.rows import Rows

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from trellex.heads.distribution import Distribution
+from trellex.heads.rival_spec import AdaptiveSpec, DifferentiatedSpec, HierarchicalSpec
 from trellex.heads.spec import (
-    AdaptiveSpec,
     BinarySpec,
-    DifferentiatedSpec,
     HeadSpec,
-    HierarchicalSpec,
     HybridSpec,
     ShelvesSpec,
     SoftmaxSpec,

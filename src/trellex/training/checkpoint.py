@@ -144,7 +144,7 @@ def _check_like(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any
 
 def load_code(folder: Path, spec: HeadSpec, vocab_size: int) -> Code | None:
     """The code of a checkpoint whose head is one of codes, otherwise None. It must be one of so many words."""
-    if not isinstance(spec, CodedSpec):
+    if not isinstance(spec, CodedSpec) or not spec.has_code:
         return None
     try:
         code = codes.load_code(folder / CODE)

@@ -152,13 +152,21 @@ class ConvolutionalCode:
         return self._log_partition(rows, lattice, True)[1].reshape(*shape, -1)
 
     def sample(
-        self, logits: Any, size: int | None = None, generator: Any = None, *, automaton: NDArray[Any] | None = None
+        self,
+        logits: Any,
+        size: int | None = None,
+        generator: Any = None,
+        *,
+        automaton: NDArray[Any] | None = None,
+        count: int | None = None,
     ) -> Array:
-        """Words drawn with exactly their probabilities, one a row. logits [.., L] -> numbers [..]
+        """Words drawn with exactly their probabilities. logits [.., L] -> numbers [..], or [.., count]
 
         Args:
             generator: a `numpy.random.Generator` or a seed for arrays, a `torch.Generator` for tensors
+            count: how many of each row, for little more than one takes; one unless given
         """
+        draws = 1 if count is None else as_count(count, "count")
         rows, shape, lattice = self._prepare(logits, "logits", size, automaton)
         if is_tensor(rows):
             import torch
@@ -167,11 +175,11 @@ class ConvolutionalCode:
                 raise ValueError(f"generator: expected a torch.Generator for tensors, got {type(generator).__name__}")
             dtype = torch.float32 if rows.device.type == "mps" else torch.float64
             uniforms: Any = torch.rand(
-                len(rows), lattice.num_steps, generator=generator, device=rows.device, dtype=dtype
+                len(rows), draws, lattice.num_steps, generator=generator, device=rows.device, dtype=dtype
             )
         else:
             try:
-                uniforms = np.random.default_rng(generator).random((len(rows), lattice.num_steps))
+                uniforms = np.random.default_rng(generator).random((len(rows), draws, lattice.num_steps))
             except TypeError as error:
                 raise ValueError(
                     f"generator: expected a numpy.random.Generator or a seed for arrays ({error})"
@@ -179,8 +187,10 @@ class ConvolutionalCode:
         if _has_fused(rows, lattice):
             from trellex.trellis import fused_sample
 
-            return fused_sample.sample(rows, uniforms, self.register, lattice.num_bits, lattice.size).reshape(shape)
-        return _algorithms(rows).sample(rows, uniforms, lattice).reshape(shape)
+            numbers = fused_sample.sample(rows, uniforms, self.register, lattice.num_bits, lattice.size)
+        else:
+            numbers = _algorithms(rows, FEW_ROWS // draws).sample(rows, uniforms, lattice)
+        return numbers.reshape(shape if count is None else (*shape, draws))
 
     def minimum_distance(self, num_bits: int) -> int:
         """The fewest redundant bits in which two words of B bits differ; (d − 1) // 2 errors are always corrected.

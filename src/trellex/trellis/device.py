@@ -95,16 +95,16 @@ def log_partition(logits: Tensor, lattice: Lattice, with_posterior: bool = False
 
 
 def sample(logits: Tensor, uniforms: Tensor, lattice: Lattice) -> Tensor:
-    """Words drawn with their probabilities. logits [N, L], uniforms [N, T] in [0, 1) -> numbers [N]"""
+    """Words drawn with their probabilities. logits [N, L], uniforms [N, C, T] in [0, 1) -> numbers [N, C]"""
     steps = _steps(lattice, logits.device)
     _, weights = _forward(_metrics(logits, lattice), steps)
-    rows = torch.arange(len(logits), device=logits.device)
-    state = torch.zeros_like(rows)
-    number = torch.zeros_like(rows)
-    for step, weight, uniform in zip(reversed(steps), reversed(weights), reversed(uniforms.unbind(1)), strict=True):
-        ways = weight[rows, state]  # [N, edges]
-        edge = (ways.cumsum(-1) <= uniform[:, None]).sum(-1)
-        last = ways.shape[1] - 1 - (ways > 0).flip(-1).int().argmax(-1)  # rounding may leave the sum below the uniform
+    rows = torch.arange(len(logits), device=logits.device)[:, None]
+    state = rows.new_zeros(uniforms.shape[:2])
+    number = torch.zeros_like(state)
+    for step, weight, uniform in zip(reversed(steps), reversed(weights), reversed(uniforms.unbind(-1)), strict=True):
+        ways = weight[rows, state]  # [N, C, edges]
+        edge = (ways.cumsum(-1) <= uniform[..., None]).sum(-1)
+        last = ways.shape[-1] - 1 - (ways > 0).flip(-1).int().argmax(-1)  # rounding may leave the sum below the uniform
         edge = edge.minimum(last)
         number |= step.bit[state, edge]
         state = step.source[state, edge]

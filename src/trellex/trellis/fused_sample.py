@@ -28,17 +28,17 @@ PROGRAMS = 4096  # at most; they take rows in turns
 
 
 def sample(logits: Tensor, uniforms: Tensor, register: Register, num_bits: int, size: int | None) -> Tensor:
-    """Words drawn with their probabilities. logits [N, L], uniforms [N, T] in [0, 1) -> numbers [N]"""
+    """Words drawn with their probabilities. logits [N, L], uniforms [N, C, T] in [0, 1) -> numbers [N, C]"""
     logits, uniforms = logits.double().contiguous(), uniforms.double().contiguous()
     num_rows, length = logits.shape
-    states, num_steps = 1 << register.memory, uniforms.shape[1]
-    numbers = torch.empty(num_rows, dtype=torch.int64, device=logits.device)
+    states, (num_draws, num_steps) = 1 << register.memory, uniforms.shape[1:]
+    numbers = torch.empty(num_rows, num_draws, dtype=torch.int64, device=logits.device)
     if num_rows:
         programs = min(triton.cdiv(num_rows, ROWS), PROGRAMS)
         sums = logits.new_empty(programs, num_steps + 1, ROWS, 2 * states)
         _sample[(programs,)](
             logits, generator_masks(register.generators, logits.device), uniforms, numbers, sums,
-            num_rows, num_bits, num_steps, (1 << num_bits if size is None else size) - 1, length,
+            num_rows, num_draws, num_bits, num_steps, (1 << num_bits if size is None else size) - 1, length,
             OUTPUTS=len(register.generators), MEMORY=register.memory, STATES=states, ROWS=ROWS,
             num_warps=min(max(1, states // STATES_OF_A_WARP), 8),
         )  # fmt: skip
@@ -47,10 +47,10 @@ def sample(logits: Tensor, uniforms: Tensor, register: Register, num_bits: int, 
 
 @triton.jit
 def _sample(
-    logits, masks, uniforms, numbers, sums, num_rows, num_bits, num_steps, limit, length,
+    logits, masks, uniforms, numbers, sums, num_rows, num_draws, num_bits, num_steps, limit, length,
     OUTPUTS: tl.constexpr, MEMORY: tl.constexpr, STATES: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """logits [N, L], masks [n], uniforms [N, T] -> numbers [N]; sums: scratch [programs, T + 1, ROWS, 2 · STATES]
+    """logits [N, L], masks [n], uniforms [N, C, T] -> numbers [N, C]; sums: scratch [programs, T + 1, ROWS, 2 · STATES]
 
     OUTPUTS: n, or 0 of a complete trellis
     """
@@ -75,27 +75,29 @@ def _sample(
             high = into_states(to_high, ROWS, STATES)
         tl.debug_barrier()  # what was stored may be read by other threads than wrote it
 
-        at = tl.zeros((ROWS, 1), tl.int64)  # the state after this step
-        is_high = tl.zeros((ROWS, 1), tl.int64)
-        number = tl.zeros((ROWS, 1), tl.int64)
-        if OUTPUTS == 0:  # the last state may be any; at the first step nothing is left to be drawn
-            at = _drawn(low, tl.load(uniforms + row * num_steps, used, 0.0), STATES)
-        for back in range(num_steps):
-            step = num_steps - 1 - back
-            limit_bit = (limit >> step) & 1
-            ways = at | ((way & 1) << MEMORY)  # the registers that lead there
-            bit = ways & 1
-            was_high = way >> 1
-            is_now_high = tl.where(bit == limit_bit, was_high, 1 - limit_bit)
-            score = score_of_bit(start, step, used, ways >> 1, bit, masks, OUTPUTS, MEMORY, ROWS, 4)
-            score = score + tl.load(sums + step * level + was_high * STATES + (ways >> 1))
-            score = tl.where(is_now_high == is_high, tl.maximum(score, NOWHERE), NOWHERE)
-            drawn = _drawn(score, tl.load(uniforms + row * num_steps + step, used, 0.0), 4)
-            chosen = at | ((drawn & 1) << MEMORY)
-            number = number | tl.where(step < num_bits, (chosen & 1) << step, 0)
-            at = chosen >> 1
-            is_high = drawn >> 1
-        tl.store(numbers + row, number, used)
+        for draw in range(num_draws):
+            own_uniforms = uniforms + (row * num_draws + draw) * num_steps
+            at = tl.zeros((ROWS, 1), tl.int64)  # the state after this step
+            is_high = tl.zeros((ROWS, 1), tl.int64)
+            number = tl.zeros((ROWS, 1), tl.int64)
+            if OUTPUTS == 0:  # the last state may be any; at the first step nothing is left to be drawn
+                at = _drawn(low, tl.load(own_uniforms, used, 0.0), STATES)
+            for back in range(num_steps):
+                step = num_steps - 1 - back
+                limit_bit = (limit >> step) & 1
+                ways = at | ((way & 1) << MEMORY)  # the registers that lead there
+                bit = ways & 1
+                was_high = way >> 1
+                is_now_high = tl.where(bit == limit_bit, was_high, 1 - limit_bit)
+                score = score_of_bit(start, step, used, ways >> 1, bit, masks, OUTPUTS, MEMORY, ROWS, 4)
+                score = score + tl.load(sums + step * level + was_high * STATES + (ways >> 1))
+                score = tl.where(is_now_high == is_high, tl.maximum(score, NOWHERE), NOWHERE)
+                drawn = _drawn(score, tl.load(own_uniforms + step, used, 0.0), 4)
+                chosen = at | ((drawn & 1) << MEMORY)
+                number = number | tl.where(step < num_bits, (chosen & 1) << step, 0)
+                at = chosen >> 1
+                is_high = drawn >> 1
+            tl.store(numbers + row * num_draws + draw, number, used)
         tl.debug_barrier()
 
 

@@ -96,8 +96,8 @@ def _log_partition_in_bulk(logits: Floats, *others: Any) -> int:
 
 @_also_for_tensors
 def sample(logits: Floats, uniforms: Floats, lattice: Lattice) -> NDArray[np.int64]:
-    """Words drawn with their probabilities. logits [N, L], uniforms [N, T] in [0, 1) -> numbers [N]"""
-    numbers = np.empty(len(logits), np.int64)
+    """Words drawn with their probabilities. logits [N, L], uniforms [N, C, T] in [0, 1) -> numbers [N, C]"""
+    numbers = np.empty(uniforms.shape[:2], np.int64)
     check(_run(kernels.sample, _tables(lattice), logits, uniforms, numbers))
     return numbers
 

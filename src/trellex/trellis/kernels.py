@@ -654,7 +654,7 @@ def _add_up_in_bulk(share, factor, patterns, step, bit_probs):
 
 @compiled
 def sample(logits, levels, incoming, edges, patterns, uniforms, numbers):
-    """Draw a word from every row. logits [N, L], uniforms [N, T] in [0, 1) -> numbers [N]"""
+    """Draw C words from every row. logits [N, L], uniforms [N, C, T] in [0, 1) -> numbers [N, C]"""
     num_steps = levels.shape[0] - 2
     num_states = levels[num_steps + 1]
     metric = np.empty((num_steps, _num_patterns(patterns)))
@@ -663,16 +663,17 @@ def sample(logits, levels, incoming, edges, patterns, uniforms, numbers):
         if not _metrics(logits[row], patterns, metric):
             return row
         _forward(levels, incoming, edges, metric, best, mass, weight)
-        state, word = num_states - ONE, np.int64(0)
-        for step in range(num_steps - 1, -1, -1):
-            rest = uniforms[row, step]
-            edge, last = incoming[state], incoming[state + ONE] - ONE
-            while edge < last and rest >= weight[edge]:
-                rest -= weight[edge]
-                edge += ONE
-            word |= np.int64(edges[edge, 2]) << step
-            state = levels[step] + edges[edge, 0]
-        numbers[row] = word
+        for draw in range(uniforms.shape[1]):
+            state, word = num_states - ONE, np.int64(0)
+            for step in range(num_steps - 1, -1, -1):
+                rest = uniforms[row, draw, step]
+                edge, last = incoming[state], incoming[state + ONE] - ONE
+                while edge < last and rest >= weight[edge]:
+                    rest -= weight[edge]
+                    edge += ONE
+                word |= np.int64(edges[edge, 2]) << step
+                state = levels[step] + edges[edge, 0]
+            numbers[row, draw] = word
     return -1
 
 

@@ -61,3 +61,31 @@ def test_as_in_main_memory(spec, rows):
         drawn = there.head.sample(h.cuda(), 0.7)
         assert drawn.is_cuda
         assert ((drawn >= 0) & (drawn < V)).all()
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [{"loss": "sampled"}, {"loss": "nce"}, {"loss": "sampled", "proposal": "code", "samples": 16}],
+    ids=str,
+)
+def test_training_by_drawn_words_does_not_wait(options, tied):
+    """Once all tables are there and all kernels compiled."""
+    there = Heads({"type": "softmax", "tied": tied, **options}).cuda()
+    h, words = torch.randn(1500, H, device="cuda", requires_grad=True), torch.randint(V, (1500,), device="cuda")
+    there.head.loss(h, words).sum().backward()
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        loss = there.head.loss(h, words)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    loss.sum().backward()
+    assert loss.isfinite().all()
+    assert all(parameter.grad.isfinite().all() for parameter in there.head.parameters())
+
+
+def test_training_by_all_words_is_that_of_the_full_softmax():
+    there = Heads({"type": "softmax", "loss": "sampled", "samples": V}).cuda()
+    h, words = torch.randn(9, H, device="cuda"), torch.randint(V, (9,), device="cuda")
+    torch.testing.assert_close(there.head.loss(h, words), there.eval().head.loss(h, words))

@@ -263,7 +263,7 @@ class TestErrors:
             ({"type": "softmax", "reductoin": "sum"}, "reductoin: .* did you mean 'reduction'"),
             (
                 {"type": "softmax", "loss": "squared"},
-                "loss: not an option of softmax; known: type, ignore_index, reduction",
+                "loss: Input should be 'full', 'sampled', 'nce' or 'negative', got 'squared'",
             ),
             ({"type": "binary", "numbering": "rare"}, "numbering: not an option of binary"),
             ({"type": "binary", 5: 6}, "5: not an option of binary; known"),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trellex.heads import build_head, shelf_scores
+from trellex.heads import build_head, gathered_products, shelf_scores
 from trellex.heads.shelf_scores import scores_by_shelf
 
 SHELVES, WORDS, SIZE = 9, 5, 7
@@ -41,7 +41,7 @@ def gradients(scores, *inputs):
 def test_scores_and_gradients(rows, visited, most_gathered, sparse, monkeypatch):
     """In main memory shelf by shelf, elsewhere some blocks at a time."""
     if most_gathered:
-        monkeypatch.setattr(shelf_scores, "MOST_GATHERED", most_gathered)
+        monkeypatch.setattr(gathered_products, "MOST_GATHERED", most_gathered)
         monkeypatch.setattr(shelf_scores, "is_inspectable", lambda _: False)
     *values, shelves = inputs(rows, visited)
     states, vectors, bias = values

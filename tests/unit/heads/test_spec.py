@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, cluster_code
+from trellex.heads.rival_spec import AdaptiveSpec, DifferentiatedSpec, HierarchicalSpec
 from trellex.heads.spec import (
-    AdaptiveSpec,
     AnyHeadSpec,
     BinarySpec,
-    DifferentiatedSpec,
     HeadSpec,
-    HierarchicalSpec,
     HybridSpec,
     ShelvesSpec,
     SoftmaxSpec,
@@ -34,6 +32,9 @@ WRITTEN = [
     {"type": "softmax", "label_smoothing": 0.1},
     {"type": "softmax", "tied": True},
     {"type": "softmax", "tied": False},
+    {"type": "softmax", "loss": "full"},
+    {"type": "softmax", "loss": "nce", "samples": 20, "proposal": "log-uniform"},
+    {"type": "softmax", "code": "clusters", "tied": True, "loss": "sampled", "proposal": "code", "memory": 8},
     {"type": "binary-ec", "loss": "trellis", "mixtures": 4},
     {"type": "binary-ec", "decoding": "paper"},
     {"type": "binary", "loss": None},
@@ -178,6 +179,12 @@ class TestLabel:
             ({"type": "softmax", "tied": True}, "softmax (tied)"),
             ({"type": "softmax", "tied": False}, "softmax"),
             ({"type": "softmax", "tied": True, "label_smoothing": 0.1}, "softmax (label_smoothing 0.1, tied)"),
+            ({"type": "softmax", "loss": "full", "proposal": "log-uniform"}, "softmax"),
+            ({"type": "softmax", "loss": "negative", "samples": 20}, "softmax (negative, samples 20)"),
+            (
+                {"type": "softmax", "loss": "sampled", "proposal": "code", "code": "clusters"},
+                "softmax (clusters, sampled, proposal code)",
+            ),
             ({"type": "binary", "decoding": "paper"}, "binary"),
             ({"type": "binary", "decoding": "paper", "loss": "squared"}, "binary"),
             ("binary", "binary (exact decoding)"),
@@ -338,6 +345,14 @@ class TestCode:
         with pytest.raises(ValueError, match="^type: N = 60 does not fit a vocabulary of 50 words"):
             parse({"type": "hybrid-60", "code": "clusters"}).build_code(50)
 
+    def test_of_a_softmax_it_is_there_to_propose_words(self):
+        assert not parse("softmax").has_code
+        assert not parse({"type": "softmax", "loss": "sampled"}).has_code
+        spec = parse({"type": "softmax", "loss": "sampled", "proposal": "code", "code": "random", "seed": 3})
+        assert spec.has_code
+        assert spec.build_code(50) == RandomCode(50, 3)
+        assert spec.with_options(code="clusters").stand_in(50).vocab_size == 50
+
     @pytest.mark.parametrize(
         ("name", "size"), [("binary-ec", 50), ("hybrid-9", 42), ("shelves", 50), ("hierarchical", 50)]
     )
@@ -440,6 +455,44 @@ class TestMistakes:
         with pytest.raises(ValueError, match=message) as error:
             parse({"type": "shelves", **options})
         assert "pydantic" not in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"loss": "hinge"}, "^loss: Input should be 'full', 'sampled', 'nce' or 'negative', got 'hinge'"),
+            ({"samples": 5}, "^samples: is of a loss by drawn words; add loss: sampled, or leave it out"),
+            ({"loss": "full", "proposal": "code"}, "^proposal: is of a loss by drawn words; add loss: sampled"),
+            ({"loss": "sampled", "samples": 0}, "^samples: Input should be greater than or equal to 1, got 0"),
+            ({"loss": "sampled", "samples": "5"}, "^samples: Input should be a valid integer, got '5'"),
+            ({"loss": "sampled", "proposal": "zipf"}, "^proposal: Input should be 'log-uniform' or 'code', got 'zipf'"),
+            *(
+                ({"loss": "nce", **option}, f"^{name}: is of the code that proposes words; add proposal: code")
+                for option in ({"memory": 6}, {"code": "clusters"}, {"seed": 1})
+                for name in option
+            ),
+            ({"loss": "nce", "proposal": "code", "memory": 2}, "^memory: Input should be greater than or equal to 3"),
+            (
+                {"loss": "negative", "proposal": "code"},
+                "^proposal: negative sampling .*; use log-uniform, or",
+            ),
+            (
+                {"loss": "sampled", "label_smoothing": 0.1},
+                "^label_smoothing: the mean over all words would .*; set it to 0, or loss to full",
+            ),
+            ({"loss": "sampled", "sample": 5}, "^sample: not an option of softmax; did you mean 'samples'"),
+        ],
+        ids=str,
+    )
+    def test_of_a_softmax_likewise(self, options, message):
+        with pytest.raises(ValueError, match=message) as error:
+            parse({"type": "softmax", **options})
+        assert "pydantic" not in str(error.value)
+
+    @pytest.mark.parametrize("name", ["binary-ec", "hybrid-9", "shelves", "hierarchical", "adaptive"])
+    @pytest.mark.parametrize("option", ["samples", "proposal"])
+    def test_only_a_softmax_is_trained_by_drawn_words(self, name, option):
+        with pytest.raises(ValueError, match=f"^{option}: not an option of {name}"):
+            parse({"type": name, option: 5})
 
     @pytest.mark.parametrize(
         ("options", "message"),

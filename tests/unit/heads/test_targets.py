@@ -11,6 +11,7 @@ from trellex.heads import build_head
 HEADS = ["softmax", "binary", "binary-ec", {"type": "binary-ec", "mixtures": 2}, "hybrid-16", "hybrid-16-ec"]
 HEADS += [{"type": name, "loss": "trellis", "label_smoothing": 0.1} for name in ("binary-ec", "hybrid-16-ec")]
 HEADS += [{"type": "hybrid-16-ec", "generators": "complete"}, {"type": "shelves", "code": "random", "words": 4}]
+HEADS += [{"type": "softmax", "loss": "sampled"}, {"type": "softmax", "loss": "nce", "proposal": "code", "tied": True}]
 HEADS += [{"type": "hierarchical", "code": "random"}, "adaptive", "differentiated"]
 
 

@@ -57,6 +57,8 @@ MODELS = [
     ("adaptive", {}),
     ("differentiated", {"target_size": 300, "hidden_size": 32}),
     ({"type": "adaptive", "cutoffs": [20, 100, 101], "div_value": 2.0}, {"target_size": 300, "hidden_size": 32}),
+    ({"type": "softmax", "loss": "nce"}, {}),
+    ({**TIED, "loss": "sampled", "proposal": "code"}, {"target_size": 300, "hidden_size": 32}),
 ]
 OF_EACH_KIND = [MODELS[place] for place in (0, 2, 4, 6, 9, 12, 16, 17, 22, 24, 27, 28, 30, 31, 32, 34, 36, 37)]
 

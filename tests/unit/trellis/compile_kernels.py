@@ -6,7 +6,7 @@ from triton.compiler import ASTSource
 
 from trellex.trellis import fused, fused_sample, fused_words
 
-WHOLE = {"num_rows", "num_words", "num_bits", "num_steps", "limit", "length", "k"}
+WHOLE = {"num_rows", "num_words", "num_draws", "num_bits", "num_steps", "limit", "length", "k"}
 INTEGERS = {"masks": "*i32", "numbers": "*i64", "numbers_ahead": "*i64"}
 
 

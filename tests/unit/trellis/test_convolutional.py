@@ -77,6 +77,8 @@ class TestArrays:
         assert ECC.topk(logits[0, 0, 0], 4)[0].shape == (4,)
         assert ECC.log_partition(logits[0, 0, 0]).shape == ()
         assert ECC.sample(logits[:, :0], size=99).shape == (2, 0, 5)
+        assert ECC.sample(logits[:, :0], size=99, count=4).shape == (2, 0, 5, 4)
+        assert ECC.sample(logits, size=99, count=1).shape == (*logits.shape[:-1], 1)
 
     def test_memory_order_does_not_matter(self):
         logits = np.asfortranarray(np.random.default_rng(0).normal(size=(40, 88)))[:, ::2]
@@ -353,6 +355,8 @@ class TestBadInput:
         for bits in (0, -1, 1.5, 63):
             with pytest.raises(ValueError, match="num_bits: "):
                 ECC.minimum_distance(bits)
+        with pytest.raises(ValueError, match="count: expected a whole number of at least 1, got 0"):
+            ECC.sample(np.zeros(44), count=0)
 
     def test_random_generators_of_the_other_kind(self):
         with pytest.raises(ValueError, match="generator: expected a torch"):

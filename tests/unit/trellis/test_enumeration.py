@@ -121,7 +121,9 @@ def test_samples_follow_the_distribution(ecc, size):
     bits = num_bits(size)
     logits = np.random.default_rng(size).normal(size=ecc.length(bits)) * 0.7
     truth = Enumeration(logits[None], code_words(ecc.register, size, bits))
-    drawn = ecc.sample(np.broadcast_to(logits, (30_000, len(logits))), size=size, generator=0)
+    one_each = ecc.sample(np.broadcast_to(logits, (30_000, len(logits))), size=size, generator=0)
+    drawn = ecc.sample(logits, size=size, generator=0, count=30_000)
+    assert np.array_equal(drawn, one_each)
     observed = np.bincount(drawn, minlength=size)
     assert len(observed) == size
     expected = truth.probs[0] * len(drawn)
@@ -136,8 +138,10 @@ def test_samples_are_the_same_in_plain_torch(ecc, size):
     logits = torch.from_numpy(np.concatenate(list(logits_of_every_kind(ecc.length(num_bits(size))).values())))
     seeded = [torch.Generator().manual_seed(5) for _ in range(2)]
     lattice = lattice_of(ecc.register, num_bits(size), size)
-    uniforms = torch.rand(len(logits), lattice.num_steps, generator=seeded[0], dtype=torch.float64)
-    assert torch.equal(ecc.sample(logits, size=size, generator=seeded[1]), device.sample(logits, uniforms, lattice))
+    uniforms = torch.rand(len(logits), 3, lattice.num_steps, generator=seeded[0], dtype=torch.float64)
+    drawn = ecc.sample(logits, size=size, generator=seeded[1], count=3)
+    assert drawn.shape == (len(logits), 3)
+    assert torch.equal(drawn, device.sample(logits, uniforms, lattice))
 
 
 def test_numbers_between_two(ecc):

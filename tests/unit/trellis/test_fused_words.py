@@ -50,7 +50,7 @@ def test_no_rows(kernel):
         numbers, scores = fused_words.topk(logits, 3, ecc.register, 16, 9)
         assert numbers.shape == scores.shape == (0, 3)
     else:
-        assert fused_sample.sample(logits, torch.empty(0, 22), ecc.register, 16, 9).shape == (0,)
+        assert fused_sample.sample(logits, torch.empty(0, 4, 22), ecc.register, 16, 9).shape == (0, 4)
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,13 @@ def test_no_rows(kernel):
 )
 def test_words_are_drawn_with_their_probabilities(name, size):
     ecc, bits = CODES[name], num_bits(size)
-    draws = 4096
+    draws, rows = 4096, 1024
     logits = np.random.default_rng(1).normal(size=(1, ecc.length(bits))) * 1.5
     steps = bits if ecc.register.is_complete else bits + ecc.memory
-    uniforms = np.random.default_rng(2).random((draws, steps))
-    rows = torch.from_numpy(np.repeat(logits, draws, 0)).to(PLACE)
-    drawn = fused_sample.sample(rows, torch.from_numpy(uniforms).to(PLACE), ecc.register, bits, size).cpu().numpy()
+    uniforms = np.random.default_rng(2).random((rows, draws // rows, steps))
+    rows = torch.from_numpy(np.repeat(logits, rows, 0)).to(PLACE)
+    drawn = fused_sample.sample(rows, torch.from_numpy(uniforms).to(PLACE), ecc.register, bits, size)
+    drawn = drawn.cpu().numpy().ravel()
     assert drawn.min() >= 0
     assert drawn.max() < size
     truth = Enumeration(logits, code_words(ecc.register, size, bits))

@@ -70,6 +70,7 @@ def test_at_any_moment(model, number, moments):
             stream.close()
 
 
+@pytest.mark.slow
 def test_at_any_moment_of_a_command_that_ends_by_itself():
     """Then it may be done already, and says so."""
     process = start("--help")

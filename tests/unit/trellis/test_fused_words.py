@@ -22,8 +22,13 @@ def one_program_for_all_rows(monkeypatch):
         monkeypatch.setattr(fused_sample, "ROWS", 1024)
 
 
-@pytest.mark.parametrize("name", CODES)
-@pytest.mark.parametrize(("size", "k"), [(2, 5), (21, 1), (31, 7), (32, 32)])
+FEW = ["paper", "identity", "complete, memory 4"]  # the interpreter is slow
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "k"),
+    [*((name, 21, 3) for name in CODES), *((name, *each) for name in FEW for each in ((2, 5), (31, 1), (32, 32)))],
+)
 def test_the_best_words(name, size, k):
     """Of every kind of logits, ties among them, as compiled code finds them in main memory."""
     ecc, bits = CODES[name], num_bits(size)
@@ -54,7 +59,7 @@ def test_no_rows(kernel):
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [*((name, 11) for name in CODES), ("paper", 2), ("paper", 16), ("complete, memory 4", 2)]
+    ("name", "size"), [*((name, 11) for name in (*FEW, "length 3")), ("paper", 2), ("complete, memory 4", 16)]
 )
 def test_words_are_drawn_with_their_probabilities(name, size):
     ecc, bits = CODES[name], num_bits(size)

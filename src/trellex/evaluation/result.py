@@ -29,7 +29,7 @@ class Cell(Record):
     @property
     def method(self) -> str:
         """The name of the method in tables."""
-        return self.head.label if self.cut is None else f"{self.head.label} [{self.cut}]"
+        return self.head.label if self.cut is None else f"{self.head.label}, {self.cut}"
 
     @property
     def direction(self) -> str:

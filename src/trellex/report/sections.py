@@ -16,7 +16,7 @@ SHELVES = (
     "with shelves the first bits of a word's code find a few words, of which the decoder's word vectors choose one; "
 )
 PIECES = (
-    " Square brackets tell how text is cut into pieces of words. BLEU and perplexity are those of words all the same: "
+    " Behind a comma stands how text is cut into pieces of words. BLEU and perplexity are those of words all the same: "
     "translations are joined to text and cut into words. F1 of words by rank is not known of methods that write pieces."
 )
 OVERVIEW = (

@@ -42,6 +42,7 @@ __all__ = ["Corpus", "Manifest", "ParallelIds", "PrepareSettings", "prepare"]
 
 Report = Callable[[str, int, int | None], None]  # what is going on, how much is done, of how much if known
 REPORT_EVERY = 1000  # pairs
+PIECE_LINES = 1_000_000  # that pieces are learnt from, at most
 _UNREADABLE = "\ufffd"
 
 
@@ -198,22 +199,24 @@ def _build(settings: PrepareSettings, inputs: dict[str, InputFile], draft: Path,
 def _learn_pieces(settings: PrepareSettings, draft: Path, report: Report) -> dict[str, PieceModel]:
     """The piece models of the sides that have one, learnt from the training text and written to the draft."""
     sides = [side for side in SIDES if settings.has_pieces(side)]
-    inputs = settings.inputs()
-    for split in settings.splits() if sides else ():  # their faults show before the long work
-        for _ in read_pairs(inputs[f"{split}_source"], inputs[f"{split}_target"]):
-            pass
-    return {side: _learn(settings, side, draft / pieces_file(side), report) for side in sides}
+    inputs, pairs = settings.inputs(), 0
+    for split in reversed(settings.splits() if sides else ()):  # their faults show before the long work
+        pairs = sum(1 for _ in read_pairs(inputs[f"{split}_source"], inputs[f"{split}_target"]))
+    return {side: _learn(settings, side, pairs, draft / pieces_file(side), report) for side in sides}
 
 
-def _learn(settings: PrepareSettings, side: str, file: Path, report: Report) -> PieceModel:
+def _learn(settings: PrepareSettings, side: str, pairs: int, file: Path, report: Report) -> PieceModel:
+    """pairs: of train, of which some are taken, from everywhere, if they are too many"""
     kind, language = getattr(settings, f"{side}_tokenizer"), getattr(settings, f"{side}_language")
     text, stage = settings.inputs()[f"train_{side}"], f"learning the pieces of the {side}"
+    taken = min(pairs, PIECE_LINES)
 
     def lines() -> Iterator[str]:
         for done, line in enumerate(read_lines(text)):
             if done % REPORT_EVERY == 0:
                 report(stage, done, None)
-            yield unmarked(plain(line, getattr(settings, f"{side}_lowercase")))
+            if (done + 1) * taken // pairs > done * taken // pairs:
+                yield unmarked(plain(line, getattr(settings, f"{side}_lowercase")))
 
     try:
         model = PieceModel(train_pieces(kind, settings.pieces(side), language, lines()), file, REMEDY)

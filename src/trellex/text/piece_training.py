@@ -13,8 +13,7 @@ from subprocess import PIPE
 from trellex.text.languages import UNSPACED
 from trellex.text.pieces import check_installed
 
-SEED, THREADS = 1, 4  # the model depends on both
-MAX_LINES = 1_000_000  # of longer text so many are drawn
+THREADS = 4  # the model depends on their number
 COVERAGE, COVERAGE_OF_MANY = 0.9999, 0.9995  # of all characters: the rarest stay unknown, so that models learn of some
 MANY_CHARACTERS = UNSPACED | {"ko"}  # languages with thousands of them
 CHILD = f"from {__name__} import main; main()"
@@ -55,7 +54,6 @@ def main() -> None:
     import sentencepiece
 
     kind, size, language = sys.argv[1:]
-    sentencepiece.set_random_generator_seed(SEED)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -67,7 +65,7 @@ def main() -> None:
             character_coverage=COVERAGE_OF_MANY if language in MANY_CHARACTERS else COVERAGE,
             normalization_rule_name="identity",  # so that pieces join to just the text that was cut
             add_dummy_prefix=language not in UNSPACED,
-            input_sentence_size=MAX_LINES,
+            shuffle_input_sentence=False,
             num_threads=THREADS,
             minloglevel=2,
         )

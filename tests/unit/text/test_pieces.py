@@ -226,6 +226,21 @@ class TestCorpus:
         assert one == two
         assert {"pieces.source.model", "pieces.target.model"} < one.keys()
 
+    def test_some_lines_of_many(self, files, tmp_path, monkeypatch):
+        seen = []
+
+        def train(kind, size, language, lines):
+            seen.append(list(lines))
+            return train_pieces(kind, size, language, seen[-1])
+
+        monkeypatch.setattr(corpus_module, "train_pieces", train)
+        monkeypatch.setattr(corpus_module, "PIECE_LINES", 40)
+        prepare(settings_of(files), tmp_path / "corpus")
+        assert seen[0] == [
+            source for place, (source, _) in enumerate(PAIRS[:100]) if (place + 1) * 2 // 5 > place * 2 // 5
+        ]
+        assert list(map(len, seen)) == [40, 40]
+
     def test_nothing_is_done_twice(self, files, tmp_path, monkeypatch):
         prepare(settings_of(files), tmp_path / "corpus")
         monkeypatch.setattr(corpus_module, "_build", None)

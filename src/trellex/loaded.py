@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
 from trellex.heads.spec import HeadSpec
@@ -24,4 +23,4 @@ class LoadedModel(NamedTuple, Generic[AModel]):
     target_vocabulary: Vocabulary
     head: HeadSpec
     step: int | None = None  # of training, where it is known
-    pieces: Mapping[str, PieceModel] = MappingProxyType({})  # of sides that are cut into pieces
+    pieces: Mapping[str, PieceModel] = {}  # of sides that are cut into pieces

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from subprocess import PIPE
@@ -54,6 +57,7 @@ def main() -> None:
     import sentencepiece
 
     kind, size, language = sys.argv[1:]
+    threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -72,6 +76,13 @@ def main() -> None:
     except RuntimeError as error:
         sys.exit(_meaning(str(error)))
     sys.stdout.buffer.write(model.getvalue())
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when its parent is gone, for then nobody wants the model any more."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _meaning(problem: str) -> str:

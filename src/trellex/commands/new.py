@@ -175,7 +175,7 @@ What follows; training takes {takes}:
 
 {indent(following, "  ")}
 
-head: {head_reason(recipe.head, words)}
+head: {head_reason(recipe.head, words, unit)}
 
 Sizes suit the target tokens and the time there is. If dev BLEU falls while the loss still does, raise dropout; if both
 still get better at the end, raise max_steps and decay_steps."""

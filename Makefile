@@ -13,7 +13,7 @@ help:  ## show what there is to make
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,ja,serve,parquet,ray,dev,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[train,ja,pieces,serve,parquet,ray,dev,bench]'
 	touch $@
 
 demo: $(READY)  ## translate ten sentences by a model of the package, and compare methods on this CPU: within a minute

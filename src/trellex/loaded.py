@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from trellex.heads.spec import HeadSpec
 from trellex.search import Model
 from trellex.text.manifest import TextSettings
+from trellex.text.pieces import PieceModel
 from trellex.text.vocabulary import Vocabulary
 
 AModel = TypeVar("AModel", bound=Model)
@@ -21,3 +23,4 @@ class LoadedModel(NamedTuple, Generic[AModel]):
     target_vocabulary: Vocabulary
     head: HeadSpec
     step: int | None = None  # of training, where it is known
+    pieces: Mapping[str, PieceModel] = {}  # of sides that are cut into pieces

@@ -38,6 +38,7 @@ EXTRAS = {  # those that bring the modules which the base install has not
     **dict.fromkeys(("fugashi", "ipadic"), "ja"),
     **dict.fromkeys(("fastapi", "uvicorn", "prometheus_client", "python_multipart"), "serve"),
     "matplotlib": "report",
+    "sentencepiece": "pieces",
     "pyarrow": "parquet",
     "ray": "ray",
     "tensorboard": "tensorboard",

@@ -20,7 +20,7 @@ from trellex.search import Hypothesis, Model, SearchSettings, State, in_batches,
 from trellex.shortlist.model import ListedModel
 from trellex.shortlist.shortlist import Shortlist
 from trellex.text.lines import CHUNK
-from trellex.text.tokenizers import Tokenizer
+from trellex.text.tokenizers import Tokenizer, without_space
 from trellex.text.vocabulary import UNK
 
 BATCH_TOKENS = 2048
@@ -84,19 +84,19 @@ class Translator:
 
     def __init__(self, loaded: LoadedModel[AModel], shortlist: Shortlist | None = None) -> None:
         self.model: Model = loaded.model if shortlist is None else ListedModel(loaded, shortlist)
-        self.text, self.head = loaded.text, loaded.head
-        self.source_tokenizer, self.detokenizer = self.text.tokenizer("source"), self.text.detokenizer()
+        self.text, self.head, self._pieces = loaded.text, loaded.head, loaded.pieces
+        self.source_tokenizer, self.detokenizer = self.text.tokenizer("source", self._pieces), self.text.detokenizer()
         self.source_vocabulary, self.target_vocabulary = loaded.source_vocabulary, loaded.target_vocabulary
 
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
         """Needed for given translations alone, as in `score`."""
-        return self.text.tokenizer("target")
+        return self.text.tokenizer("target", self._pieces)
 
     @cached_property
     def _surface_tokenizer(self) -> Tokenizer:
         """Cuts source lines without making them lower case."""
-        return self.text.model_copy(update={"source_lowercase": False}).tokenizer("source")
+        return self.text.model_copy(update={"source_lowercase": False}).tokenizer("source", self._pieces)
 
     @overload
     def translate(
@@ -245,7 +245,7 @@ class Translator:
             replaced = []
             for looked_at, place in seen.alignment() if seen and replace_unknown else ():
                 if words[place] == UNK:
-                    tokens[place] = source[looked_at]
+                    tokens[place] = without_space(source[looked_at], self.text.source_tokenizer)
                     replaced.append(place)
             text = self.detokenizer.detokenize(tokens)
             found.append(Translation(text, tokens, log_probs, rank, seen if attention else None, tuple(replaced)))

@@ -100,6 +100,33 @@ def _vocabulary(path: Path) -> None:
     assert Vocabulary.load(copy) == vocabulary
 
 
+def _pieces(path: Path) -> None:
+    """The checksum is made to fit, so that sentencepiece reads what it is given."""
+    from trellex.text import build_tokenizer
+    from trellex.text.pieces import MAX_BYTES, PieceModel
+
+    with path.open("rb") as file:
+        sha256 = hashlib.sha256(file.read(MAX_BYTES)).hexdigest()
+    model = PieceModel.load(path, sha256, "make it again")
+    tokenizer = build_tokenizer("bpe", pieces=model)
+    for line in ("a cat sat here", "猫 <unk> ▁ \u200b" * 9, ""):
+        tokenizer.detokenize(tokenizer.tokenize(line))
+    model.pieces()
+
+
+def _piece_models() -> list[bytes]:
+    from trellex.text.piece_training import train_pieces
+
+    lines = ["a cat sat on the mat", "the dog ate the food of a cat"] * 9
+    return [train_pieces(kind, 60, "en", lines) for kind in ("bpe", "unigram")]
+
+
+def _piece_traps() -> list[bytes]:
+    """As many pieces as a file may have, lengths that it has not, and fields of fields of fields."""
+    number = (b"\x0a\x0d\x0a\x06%06d\x15\0\0\0\0" % place for place in range(1_000_000))
+    return [b"".join(number), b"\x0a\xff\xff\xff\xff\x07", b"\x9b\x06" * 100_000, bytes(1 << 25)]
+
+
 def _text(path: Path) -> None:
     from trellex.text.lines import Amount, read_chunks, read_lines
 
@@ -286,6 +313,7 @@ FILES = [
     FileTarget("export-json", f"{workspace.EXPORT}/{EXPORT_FILE}", _export, is_guided=True),
     FileTarget("array", "array.npy", _array, _arrays, is_guided=True),
     FileTarget("vocabulary", f"{workspace.CORPUS}/vocab.source.txt", _vocabulary, is_guided=True),
+    FileTarget("pieces", "pieces.source.model", _pieces, _piece_models, _piece_traps),
     FileTarget("text", "text.txt", _text, _texts, is_guided=True),
     FileTarget("gzip", "text.gz", _text, _packed(gzip.compress), _bombs(gzip.compress)),
     FileTarget("xz", "text.xz", _text, _packed(lzma.compress), _bombs(lzma.compress)),

@@ -39,9 +39,14 @@ def evaluate(
         from trellex.evaluation.bootstrap import paired_bootstrap, sentence_statistics
         from trellex.text.languages import check_language
         from trellex.text.lines import read_lines, read_pairs
-        from trellex.text.tokenizers import build_tokenizer, default_tokenizer
+        from trellex.text.tokenizers import build_tokenizer, default_tokenizer, is_of_pieces
 
         check_language(language)
+        if is_of_pieces(tokenizer or ""):
+            raise ValueError(
+                f"tokenizer: token BLEU is of words, not of pieces ({tokenizer}), so that models of both compare; "
+                "give translations as text, and leave it out"
+            )
         pairs = _some(read_pairs(hypotheses, references), f"{hypotheses}, {references}")
         if not pairs:
             raise ValueError(f"{references}: no lines to compare with")

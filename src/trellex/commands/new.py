@@ -162,11 +162,12 @@ def _introduction(recipe: Recipe, takes: str, folder: Path) -> str:
 
     facts = Manifest.load(recipe.data)
     settings, train, words = facts.settings, facts.splits["train"], facts.target_vocabulary
+    unit = "pieces" if settings.has_pieces("target") else "words"
     prepared = _wrapped(["trellex prepare", join([str(recipe.data)]), *_options(settings)])
     following = "\n".join(_next_commands(settings, folder))
     return f"""\
 From {settings.source_language} to {settings.target_language}: {train.pairs:,} pairs to train on with \
-{train.target.tokens:,} target tokens, {words:,} target words. Prepared by
+{train.target.tokens:,} target tokens, {words:,} target {unit}. Prepared by
 
 {indent(prepared, "  ")}
 
@@ -174,7 +175,7 @@ What follows; training takes {takes}:
 
 {indent(following, "  ")}
 
-head: {head_reason(recipe.head, words)}
+head: {head_reason(recipe.head, words, unit)}
 
 Sizes suit the target tokens and the time there is. If dev BLEU falls while the loss still does, raise dropout; if both
 still get better at the end, raise max_steps and decay_steps."""

@@ -20,7 +20,7 @@ from trellex.text.doubts import doubts
 from trellex.text.manifest import SIDES, SideFacts
 
 BothTokenizers = Annotated[
-    str | None, typer.Option(help="What cuts a side that has no tokenizer of its own, such as whitespace.")
+    str | None, typer.Option(help="What cuts a side that has no tokenizer of its own, such as whitespace or bpe.")
 ]
 FILES = (
     "--train-source train.en --train-target train.ja --dev-source dev.en --dev-target dev.ja "
@@ -28,7 +28,11 @@ FILES = (
 )
 
 
-@examples(f"trellex prepare data {FILES}", f"trellex prepare data {FILES} --tokenizer whitespace")
+@examples(
+    f"trellex prepare data {FILES}",
+    f"trellex prepare data {FILES} --tokenizer whitespace",
+    f"trellex prepare data {FILES} --tokenizer bpe --target-vocab-size 16000",
+)
 @with_options_of(PrepareSettings)
 def prepare(
     folder: Annotated[Path, typer.Argument(help="Where to put the prepared corpus.")],

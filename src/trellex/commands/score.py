@@ -30,7 +30,8 @@ def score(
     """Log-probability and perplexity of given translations, the end of each sentence included.
 
     Probabilities sum to 1 over the vocabulary whatever the output layer is, so models of one vocabulary compare.
-    Unknown words count as the word <unk>, and lines with an empty source are skipped.
+    Tokens are words, or pieces of words if the model writes those. Unknown ones count as <unk>, and lines with an
+    empty source are skipped.
     """
     with errors_explained():
         from trellex.evaluation import Calibration

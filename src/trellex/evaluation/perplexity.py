@@ -24,7 +24,9 @@ def perplexity(log_prob: float, words: int) -> float:
     return math.exp(min(-log_prob / words, MOST))
 
 
-def split_perplexity(model: TranslationModel, pairs: ParallelIds, batch_tokens: int = 2048) -> float | None:
+def split_perplexity(
+    model: TranslationModel, pairs: ParallelIds, batch_tokens: int = 2048, words: Sequence[int] | None = None
+) -> float | None:
     """That of the references of a split, EOS included, unknown words as UNK; None if there is nothing to predict.
 
     The words of a sentence are predicted side by side, each from the reference's words before it. Pairs with an empty
@@ -33,6 +35,7 @@ def split_perplexity(model: TranslationModel, pairs: ParallelIds, batch_tokens: 
     Args:
         pairs: sentences with their references
         batch_tokens: the most source words to read side by side, and the most words to predict
+        words: how many each reference has, if the model predicts pieces and the perplexity of words is asked for  [N]
     """
     import torch
 
@@ -52,5 +55,6 @@ def split_perplexity(model: TranslationModel, pairs: ParallelIds, batch_tokens: 
     sources, targets = ([side(row) for row in range(len(pairs))] for side in (pairs.source, pairs.target))
     with model.inference():
         scored = in_batches(log_probs, batch_tokens, sources, targets)
-    counted = [(found, len(target) + 1) for found, target in zip(scored, targets, strict=True) if found is not None]
+    lengths = words or map(len, targets)
+    counted = [(found, length + 1) for found, length in zip(scored, lengths, strict=True) if found is not None]
     return perplexity(*map(sum, zip(*counted, strict=True))) if counted else None

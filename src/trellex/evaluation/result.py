@@ -24,11 +24,12 @@ class Cell(Record):
     target_language: str
     head: AnyHeadSpec
     seed: int
+    cut: str | None = None  # how text is cut if that is into pieces, such as bpe 8192
 
     @property
     def method(self) -> str:
         """The name of the method in tables."""
-        return self.head.label
+        return self.head.label if self.cut is None else f"{self.head.label}, {self.cut}"
 
     @property
     def direction(self) -> str:
@@ -95,12 +96,12 @@ class Result(Record):
     losses: list[Loss]
     curve: list[Evaluation]
     best: Evaluation
-    perplexity: float | None = None  # of dev with the best checkpoint; not known of older results
+    perplexity: float | None = None  # of a word of dev with the best checkpoint; not known of older results
     averaged_test_bleu: float | None  # over 5 consecutive evaluations around the best; None if there are but few
     training: Training
     scores: dict[str, Score]  # by way of searching: greedy, beam 5
     rarest: list[int]  # the rank of the rarest word of each reference; the size of the vocabulary if unknown
-    bands: list[WordBand]
+    bands: list[WordBand]  # neither is there if the target is cut into pieces, whose ranks are not those of words
     bit_errors: BitErrors | None  # on the test set; None without bits
     timing: Timing | None = None
 

@@ -87,6 +87,7 @@ class Grid(Record):
                     target_language=text.target_language,
                     head=head,
                     seed=seed,
+                    cut=text.cut(),
                 )
                 training = recipe.training.model_copy(update={"seed": seed})
                 places = {"data": data, "output": self.runs / cell.name, "head": head, "training": training}

@@ -16,7 +16,7 @@ from trellex.experiment.job import Job
 from trellex.experiment.machine import device_name, versions
 from trellex.search import SearchSettings
 from trellex.text.corpus import Corpus
-from trellex.text.manifest import TextSettings
+from trellex.text.manifest import PrepareSettings
 from trellex.text.tokenizers import Detokenizer, build_detokenizer
 from trellex.training import checkpoint
 from trellex.training.display import Display
@@ -41,9 +41,10 @@ def score(job: Job) -> None:
     best = best_evaluation(metrics.evaluations)
     loaded = load_checkpoint(checkpoint.step_folder(job.run, best.step), job.recipe.training.device)
     corpus = Corpus.open(job.recipe.data)
-    test, vocabulary = corpus.split("test"), corpus.target_vocabulary
+    dev, test, vocabulary = corpus.split("dev"), corpus.split("test"), corpus.target_vocabulary
     references = test.target_tokens
-    translations = {name: translate_split(loaded.model, test, vocabulary, how) for name, how in SEARCHES.items()}
+    translations = {name: translate_split(loaded.model, corpus, "test", how) for name, how in SEARCHES.items()}
+    has_ranks = not corpus.manifest.settings.has_pieces("target")  # of words, by their frequency
     Result(
         cell=job.cell,
         corpus=job.corpus,
@@ -53,17 +54,17 @@ def score(job: Job) -> None:
         losses=metrics.losses,
         curve=metrics.evaluations,
         best=best,
-        perplexity=split_perplexity(loaded.model, corpus.split("dev")),
+        perplexity=split_perplexity(loaded.model, dev, words=[len(words) for words in dev.target_tokens]),
         averaged_test_bleu=averaged_test_bleu(metrics.evaluations),
         training=_training(job, metrics, corpus, loaded.model.device.type),
-        scores={name: _score(found, references, loaded.text) for name, found in translations.items()},
-        rarest=rarest_ranks(references, vocabulary),
-        bands=word_bands(translations["greedy"], references, vocabulary),
+        scores={name: _score(found, references, corpus.manifest.settings) for name, found in translations.items()},
+        rarest=rarest_ranks(references, vocabulary) if has_ranks else [],
+        bands=word_bands(translations["greedy"], references, vocabulary) if has_ranks else [],
         bit_errors=bit_errors(loaded.model, test),
     ).save(job.result_file)
 
 
-def _score(translations: Sequence[list[str]], references: Sequence[list[str]], text: TextSettings) -> Score:
+def _score(translations: Sequence[list[str]], references: Sequence[list[str]], text: PrepareSettings) -> Score:
     ours, theirs = ([" ".join(tokens) for tokens in lines] for lines in (translations, references))
     by_tokens = token_bleu(ours, theirs)
     name, tokenizer = _detokenizer(text)
@@ -77,13 +78,13 @@ def _score(translations: Sequence[list[str]], references: Sequence[list[str]], t
     )
 
 
-def _detokenizer(text: TextSettings) -> tuple[str, Detokenizer]:
-    """What makes text of target tokens, and its name.
+def _detokenizer(text: PrepareSettings) -> tuple[str, Detokenizer]:
+    """What makes text of target words, and its name.
 
     Without the package sacremoses tokens stay apart, and the name tells.
     """
     try:
-        return text.target_tokenizer, text.detokenizer()
+        return text.words, build_detokenizer(text.words, text.target_language)
     except ModuleNotFoundError:
         return "none", build_detokenizer("whitespace", text.target_language)
 

@@ -33,9 +33,11 @@ class Bands(NamedTuple):
     values: dict[str, list[list[float]]]
 
 
-def bleu_by_rarest_word(direction: Direction) -> Bands:
-    """Greedy token BLEU of the sentences whose rarest reference word is of like frequency."""
-    example = direction.results[0]
+def bleu_by_rarest_word(direction: Direction) -> Bands | None:
+    """Greedy token BLEU of the sentences whose rarest reference word is of like frequency; None without ranks."""
+    example = direction.ranked
+    if example is None:
+        return None
     groups = sentence_groups(example.rarest, example.size.vocabulary)
     return _bleu_by_group(direction, GREEDY, groups, np.array(example.rarest))
 
@@ -60,9 +62,14 @@ def _bleu_by_group(direction: Direction, search: str, groups: list[Group], of_se
     return Bands(groups, values)
 
 
-def word_f1(direction: Direction) -> Bands:
-    """F1 of known words of like frequency: of what is translated and what is expected, how much is right."""
-    example = direction.results[0]
+def word_f1(direction: Direction) -> Bands | None:
+    """F1 of known words of like frequency: of what is translated and what is expected, how much is right.
+
+    Of methods that have words alone; None if there are none.
+    """
+    example = direction.ranked
+    if example is None:
+        return None
     vocabulary = example.size.vocabulary
     known = [place for place, band in enumerate(example.bands) if band.first_rank < vocabulary]
     groups = [
@@ -72,6 +79,7 @@ def word_f1(direction: Direction) -> Bands:
     values = {
         name: [[result.bands[place].f1 for place in known] for result in method.results]
         for name, method in direction.methods.items()
+        if method.first.bands
     }
     return Bands(groups, values)
 

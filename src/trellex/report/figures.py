@@ -94,7 +94,11 @@ def curves(direction: Direction, styles: Styles) -> Figure:
 def hybrid_sizes(direction: Direction, styles: Styles) -> Figure | None:
     """BLEU against the number N of words in a hybrid's softmax, between softmax and binary codes alone."""
     methods = direction.methods.items()
-    hybrids = {name: each for name, each in methods if isinstance(each.head, HybridSpec) and not each.head.variant}
+    hybrids = {
+        name: each
+        for name, each in methods
+        if isinstance(each.head, HybridSpec) and not each.head.variant and name == each.head.label
+    }
     sizes = sorted({method.head.size for method in hybrids.values()})
     if len(sizes) < 2:
         return None
@@ -137,14 +141,17 @@ def output_size(direction: Direction, styles: Styles) -> Figure:
     return figure
 
 
-def frequency_bands(direction: Direction, styles: Styles) -> Figure:
-    """BLEU of sentences by their rarest word, and F1 of words, both by rank."""
+def frequency_bands(direction: Direction, styles: Styles) -> Figure | None:
+    """BLEU of sentences by their rarest word, and F1 of words, both by rank; none if no method has words."""
+    bleu, f1 = bleu_by_rarest_word(direction), word_f1(direction)
+    if bleu is None or f1 is None:
+        return None
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _draw_bands(left, bleu_by_rarest_word(direction), styles)
+    _draw_bands(left, bleu, styles)
     left.set_title(f"{direction.title}: BLEU by rarest word")
     left.set(xlabel="Rank of the sentence's rarest reference word", ylabel="Test BLEU (tokens, greedy), %")
-    _draw_bands(right, word_f1(direction), styles)
+    _draw_bands(right, f1, styles)
     right.set_title(f"{direction.title}: F1 of words")
     right.set(xlabel="Rank of the word by frequency in training", ylabel="F1 of words, %")
     _legend(figure, [Line2D([], [], label=name, **_marked(styles[name])) for name in direction.methods])

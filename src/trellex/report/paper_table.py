@@ -62,7 +62,10 @@ def _times(corpus: Corpus, timed: Direction) -> Table:
         cells = [name]
         for _, relative, figure in TIMES:
             own = _mean_time(timed, name, figure)
-            cells += [significant(own), times(_against(own, _mean_time(timed, "softmax", figure), relative))]
+            cells += [
+                significant(own),
+                times(_against(own, _mean_time(timed, timed.softmax_of(name), figure), relative)),
+            ]
             if rows:
                 printed = getattr(rows[name], figure) if name in rows else None
                 cells.append(times(_against(printed, getattr(rows["softmax"], figure), relative)))

@@ -23,7 +23,6 @@ def scores(direction: Direction) -> Table:
     used = sorted({signature for score in scores for signature in score.signatures})
     notes = [f"sacreBLEU signatures: {', '.join(used)}."]
     table = Table(f"{direction.title}: BLEU of the best checkpoint ({seeds(direction)})", headings, notes=notes)
-    softmax = direction.methods.get("softmax")
     for name, method in direction.methods.items():
         table.add(
             name,
@@ -33,7 +32,7 @@ def scores(direction: Direction) -> Table:
             spread(method.token_bleu(BEAM)),
             spread(method.of_scores(BEAM, lambda score: score.text_bleu)),
             spread(method.of_scores(BEAM, _length)),
-            *cells(compared(method, softmax, BEAM)),
+            *cells(compared(method, direction.methods.get(direction.softmax_of(name)), BEAM)),
         )
     return table
 
@@ -51,10 +50,11 @@ def bit_errors(direction: Direction) -> Table | None:
     return table if table.rows else None
 
 
-def bleu_bands(direction: Direction) -> Table:
-    """BLEU of sentences by their rarest word."""
+def bleu_bands(direction: Direction) -> Table | None:
+    """BLEU of sentences by their rarest word; none if no method has words."""
+    bands = bleu_by_rarest_word(direction)
     caption = f"{direction.title}: BLEU by the rank of the rarest word ({seeds(direction)})"
-    return _bands(caption, bleu_by_rarest_word(direction), "sentences")
+    return bands and _bands(caption, bands, "sentences")
 
 
 def length_bands(direction: Direction) -> Table | None:
@@ -64,9 +64,10 @@ def length_bands(direction: Direction) -> Table | None:
     return bands and _bands(caption, bands, "sentences")
 
 
-def f1_bands(direction: Direction) -> Table:
-    """F1 of words by frequency."""
-    return _bands(f"{direction.title}: F1 of words by rank, % ({seeds(direction)})", word_f1(direction), "words")
+def f1_bands(direction: Direction) -> Table | None:
+    """F1 of words by frequency; none if no method has words."""
+    bands = word_f1(direction)
+    return bands and _bands(f"{direction.title}: F1 of words by rank, % ({seeds(direction)})", bands, "words")
 
 
 def _bands(caption: str, bands: Bands, unit: str) -> Table:

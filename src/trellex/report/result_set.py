@@ -59,6 +59,16 @@ class Direction:
         """Whether all trainings have the paper's mean of 5. If not, the best checkpoints' BLEU is compared."""
         return all(result.averaged_test_bleu is not None for result in self.results)
 
+    @property
+    def ranked(self) -> Result | None:
+        """A result that tells the ranks of words; none if all targets are cut into pieces."""
+        return next((result for result in self.results if result.rarest), None)
+
+    def softmax_of(self, method: str) -> str:
+        """The name of the softmax to compare a method with: of text that is cut alike, if there is one."""
+        alike = "softmax" + method.removeprefix(self.methods[method].head.label)
+        return alike if alike in self.methods else "softmax"
+
     def test_bleu(self, method: str) -> list[float]:
         """Of each seed of a method, of the same kind for all methods; nothing of one that is not there."""
         results = self.methods[method].results if method in self.methods else ()
@@ -105,16 +115,16 @@ class ResultSet:
 
 
 def methods_of(results: Iterable[Result]) -> dict[str, HeadSpec]:
-    """The heads of results by the names of their methods, in the order of tables."""
-    heads = (result.cell.head for result in results)
-    return {head.label: head for head in sorted(heads, key=lambda head: head.order)}
+    """The heads of results by the names of their methods, in the order of tables; words come before pieces."""
+    cells = (result.cell for result in results)
+    return {cell.method: cell.head for cell in sorted(cells, key=lambda cell: (cell.head.order, cell.cut or ""))}
 
 
 def _check(results: dict[Path, Result]) -> None:
     """That no cell is there twice, and that those of a direction were tested on the same sentences."""
     cells: dict[tuple[object, ...], Path] = {}
     corpora: dict[str, Path] = {}
-    directions: dict[tuple[str, str], Path] = {}
+    directions: dict[tuple[object, ...], Path] = {}
     for path, result in results.items():
         cell = result.cell
         other = cells.setdefault((cell.corpus, cell.direction, cell.method, cell.seed), path)
@@ -129,23 +139,34 @@ def _check(results: dict[Path, Result]) -> None:
                 f"{path} and {other}: {cell.corpus} stands for {cell.stands_for} in one and for "
                 f"{results[other].cell.stands_for} in the other; give both the same `stands_for`"
             )
+        sentences = len(result.rarest or _references(result))
         for search, score in result.scores.items():
-            if len(score.sentences) != len(result.rarest) or any(len(row) != STATISTICS for row in score.sentences):
+            if len(score.sentences) != sentences or any(len(row) != STATISTICS for row in score.sentences):
                 raise ValueError(
                     f"{path}: the scores of {search} are not {STATISTICS} numbers for each of the "
-                    f"{len(result.rarest):,} test sentences; run the experiment again"
+                    f"{sentences:,} test sentences; run the experiment again"
                 )
-        other = directions.setdefault((cell.corpus, cell.direction), path)
-        if _measures(results[other]) != _measures(result):
-            raise ValueError(
-                f"{path} and {other}: both are of {cell.corpus} {cell.direction}, but their test sets or vocabularies "
-                "differ; run one of them again, or give its corpus another name"
-            )
+        for measure in (_references, _ranks):
+            measured = measure(result)
+            if not measured:
+                continue
+            other = directions.setdefault((cell.corpus, cell.direction, measure), path)
+            if measure(results[other]) != measured:
+                raise ValueError(
+                    f"{path} and {other}: both are of {cell.corpus} {cell.direction}, but their test sets or "
+                    "vocabularies differ; run one of them again, or give its corpus another name"
+                )
 
 
-def _measures(result: Result) -> tuple[object, ...]:
-    """What must be equal for translations to be compared sentence by sentence and band by band."""
-    return result.size.vocabulary, result.rarest, [(band.first_rank, band.end_rank) for band in result.bands]
+def _references(result: Result) -> list[int]:
+    """What must be equal for translations to be compared sentence by sentence: the lengths of their references."""
+    return next(([row[1] for row in score.sentences] for score in result.scores.values()), [])
+
+
+def _ranks(result: Result) -> list[object]:
+    """What must be equal for translations to be compared by the ranks of words; nothing where there are none."""
+    bands = [(band.first_rank, band.end_rank) for band in result.bands]
+    return [result.size.vocabulary, result.rarest, bands] if result.rarest else []
 
 
 def _corpus(name: str, results: list[Result]) -> Corpus:

@@ -15,6 +15,10 @@ from trellex.report.styles import method_styles
 SHELVES = (
     "with shelves the first bits of a word's code find a few words, of which the decoder's word vectors choose one; "
 )
+PIECES = (
+    " Behind a comma stands how text is cut into pieces of words. BLEU and perplexity are those of words all the same: "
+    "translations are joined to text and cut into words. F1 of words by rank is not known of methods that write pieces."
+)
 OVERVIEW = (
     "The parameters that an output layer adds to a model, which has the decoder's word vectors anyway; its "
     "multiply-adds for a word, without the additions in a trellis; and what both are of a softmax's. Perplexity is "
@@ -96,6 +100,7 @@ def _introduction(result_set: ResultSet) -> str:
         "frequent words have a softmax of size N and all others codes; -ec means that an error-correcting code "
         f"protects the bits; {shelves}in brackets stands what differs from the paper. BLEU is in percent. A figure "
         "with ± is the mean over seeds and half of their range, one without comes from one seed."
+        + (PIECES if any(result.cell.cut for result in result_set.results) else "")
     )
 
 
@@ -123,7 +128,8 @@ def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
     yield from _section("Bit errors", BIT_ERRORS, [table for table in errors if table is not None])
     by_rank: list[Block] = []
     for direction in directions:
-        by_rank += [quality_tables.bleu_bands(direction), quality_tables.f1_bands(direction)]
+        tables = quality_tables.bleu_bands(direction), quality_tables.f1_bands(direction)
+        by_rank += [table for table in tables if table is not None]
         by_rank += _pictures([direction], figures.frequency_bands, styles)
     yield from _section("Frequent and rare words", BANDS, by_rank)
 

@@ -34,5 +34,6 @@ def method_styles(heads: Mapping[str, HeadSpec]) -> dict[str, Style]:
     styles = {}
     for name, head in heads.items():
         plain = CORRECTED if head.is_corrected or head.base == "softmax" else PLAIN
-        styles[name] = Style(colors[head.base], *(next(variants[head.base]) if head.variant else plain))
+        is_variant = head.variant or name != head.label
+        styles[name] = Style(colors[head.base], *(next(variants[head.base]) if is_variant else plain))
     return styles

@@ -13,6 +13,7 @@ from trellex.runtime.folder import RuntimeManifest, new_export
 from trellex.runtime.layers import LAYERS
 from trellex.runtime.model import NETWORKS
 from trellex.runtime.onnx_graph import Weights
+from trellex.text.pieces import pieces_file
 
 PRECISIONS = ("fp32", "int8", "compact")
 
@@ -42,6 +43,8 @@ def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str =
     with new_export(folder, manifest) as new:
         loaded.source_vocabulary.save(new / "vocab.source.txt")
         loaded.target_vocabulary.save(new / "vocab.target.txt")
+        for side, pieces in loaded.pieces.items():
+            pieces.save(new / pieces_file(side))
         if model.head.code is not None and not isinstance(model.head, SoftmaxHead):  # whose code was for training
             model.head.code.save(new / "code.json")
         NETWORKS[manifest.model.type].save(new, manifest, weights)

@@ -86,7 +86,9 @@ def load_export(
         raise ValueError(f"{folder}: a vocabulary cannot be read ({error}); {REMEDY}") from error
     if len(target) != manifest.vocab_size:
         raise ValueError(f"{folder}: {len(target):,} words instead of {manifest.vocab_size:,}; {REMEDY}")
+    sums = {name: checksum for name, (_, checksum) in manifest.files.items()}
+    pieces = manifest.text.load_pieces(folder, sums, REMEDY)
     is_by_rows = by_rows and isinstance(manifest.head, SoftmaxSpec)
     layer = (SoftmaxRows if is_by_rows else LAYERS[type(manifest.head)]).load(export, threads)
     network = NETWORKS[manifest.model.type](export, len(source), threads, layer)
-    return LoadedModel(RuntimeModel(network, layer), manifest.text, source, target, manifest.head)
+    return LoadedModel(RuntimeModel(network, layer), manifest.text, source, target, manifest.head, pieces=pieces)

@@ -7,8 +7,9 @@ corpus.split("train").source(0)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
 
@@ -20,22 +21,29 @@ from trellex.text.languages import check_language
 from trellex.text.lines import OWN_MAX_BYTES, read_lines, read_pairs
 from trellex.text.manifest import (
     MANIFEST,
+    PIECE_MODELS,
     REMEDY,
     SIDES,
+    VOCABULARIES,
     InputFile,
     Manifest,
     PrepareSettings,
     corpus_files,
+    split_files,
 )
 from trellex.text.parallel import Ids, ParallelIds, write_ids
+from trellex.text.piece_training import PieceError, train_pieces
+from trellex.text.pieces import PieceModel, pieces_file
 from trellex.text.tally import Tally
-from trellex.text.tokenizers import Tokenizer
+from trellex.text.tokenizers import Detokenizer, Tokenizer, plain, unmarked
 from trellex.text.vocabulary import MARKERS, UNK, Vocabulary
 
 __all__ = ["Corpus", "Manifest", "ParallelIds", "PrepareSettings", "prepare"]
 
 Report = Callable[[str, int, int | None], None]  # what is going on, how much is done, of how much if known
 REPORT_EVERY = 1000  # pairs
+PIECE_LINES = 1_000_000  # that pieces are learnt from, at most
+_UNREADABLE = "\ufffd"
 
 
 class Corpus:
@@ -57,7 +65,7 @@ class Corpus:
         """Open what `prepare` made. Raises ValueError that names the file that is missing or damaged."""
         folder = Path(folder)
         manifest = Manifest.load(folder)
-        for name in corpus_files(manifest.settings.splits()):
+        for name in corpus_files(manifest.settings):
             path, expected = folder / name, manifest.files.get(name)
             check_file(path, REMEDY)
             if path.stat().st_size != expected:
@@ -70,6 +78,24 @@ class Corpus:
         if name not in self._splits:
             raise ValueError(f"split: this corpus has {', '.join(self._splits)}, not {name!r}")
         return self._splits[name]
+
+    def target_words(self, tokens: Sequence[str]) -> list[str]:
+        """Target tokens as the words that token BLEU compares: pieces are joined to text, and that is cut into words.
+
+        An unknown piece is a character that no text has. tokens [T] -> words [T'], the same where they are words
+        """
+        if not self.manifest.settings.has_pieces("target"):
+            return list(tokens)
+        known = [_UNREADABLE if token == MARKERS[UNK] else token for token in tokens]
+        return self._word_tokenizer.tokenize(self._detokenizer.detokenize(known))
+
+    @cached_property
+    def _detokenizer(self) -> Detokenizer:
+        return self.manifest.settings.detokenizer()
+
+    @cached_property
+    def _word_tokenizer(self) -> Tokenizer:
+        return self.manifest.settings.word_tokenizer()
 
 
 def prepare(settings: PrepareSettings, folder: AnyPath, report: Report | None = None) -> Manifest:
@@ -105,7 +131,8 @@ def prepare(settings: PrepareSettings, folder: AnyPath, report: Report | None = 
 
 def _check_no_strangers(folder: Path) -> None:
     """Raises ValueError if a folder that would be replaced holds what is not of a corpus."""
-    strangers = {path.name for path in folder.glob("*")} - {MANIFEST, *corpus_files(("train", "dev", "test"))}
+    ours = {MANIFEST, *VOCABULARIES, *PIECE_MODELS, *split_files(("train", "dev", "test"))}
+    strangers = {path.name for path in folder.glob("*")} - ours
     if strangers:
         raise ValueError(f"{folder}: would be replaced, but also holds {sorted(strangers)[0]!r}; move that elsewhere")
 
@@ -133,16 +160,19 @@ def _unchanged(folder: Path, settings: PrepareSettings, inputs: dict[str, InputF
 
 
 def _build(settings: PrepareSettings, inputs: dict[str, InputFile], draft: Path, report: Report) -> Manifest:
-    tokenizers = {side: _tokenizer(settings, side) for side in SIDES}
+    word_tokenizer = _word_tokenizer(settings)
+    pieces = _learn_pieces(settings, draft, report)
+    tokenizers = {side: _tokenizer(settings, side, pieces) for side in SIDES}
     tallies: dict[str, Tally] = {}
     for split in reversed(settings.splits()):  # the short ones first: their faults show before the long work
         held_out = {pair for tally in tallies.values() for pair in tally.hashes}
         tally = Tally(pair_ratio(settings), held_out if split == "train" else None)
-        tallies[split] = _tokenize(settings, split, tokenizers, tally, draft, report)
+        tallies[split] = _tokenize(settings, split, tokenizers, word_tokenizer, tally, draft, report)
 
     vocabularies, min_counts = {}, {}
     for side in SIDES:
-        vocabularies[side], min_counts[side] = _vocabulary(settings, side, tallies["train"], tallies["dev"])
+        known = pieces[side].pieces() if side in pieces else None
+        vocabularies[side], min_counts[side] = _vocabulary(settings, side, tallies["train"], tallies["dev"], known)
         vocabularies[side].save(draft / f"vocab.{side}.txt")
 
     for split, tally in tallies.items():
@@ -159,32 +189,77 @@ def _build(settings: PrepareSettings, inputs: dict[str, InputFile], draft: Path,
         target_min_count=min_counts["target"],
         source_dtype=_dtype(vocabularies["source"]),
         target_dtype=_dtype(vocabularies["target"]),
-        files={name: (draft / name).stat().st_size for name in corpus_files(settings.splits())},
-        sha256={name: sha256(draft / name) for name in corpus_files(settings.splits())},
+        files={name: (draft / name).stat().st_size for name in corpus_files(settings)},
+        sha256={name: sha256(draft / name) for name in corpus_files(settings)},
     )
     manifest.save(draft)
     return manifest
 
 
-def _tokenizer(settings: PrepareSettings, side: str) -> Tokenizer:
+def _learn_pieces(settings: PrepareSettings, draft: Path, report: Report) -> dict[str, PieceModel]:
+    """The piece models of the sides that have one, learnt from the training text and written to the draft."""
+    sides = [side for side in SIDES if settings.has_pieces(side)]
+    inputs, pairs = settings.inputs(), 0
+    for split in reversed(settings.splits() if sides else ()):  # their faults show before the long work
+        pairs = sum(1 for _ in read_pairs(inputs[f"{split}_source"], inputs[f"{split}_target"]))
+    return {side: _learn(settings, side, pairs, draft / pieces_file(side), report) for side in sides}
+
+
+def _learn(settings: PrepareSettings, side: str, pairs: int, file: Path, report: Report) -> PieceModel:
+    """pairs: of train, of which some are taken, from everywhere, if they are too many"""
+    kind, language = getattr(settings, f"{side}_tokenizer"), getattr(settings, f"{side}_language")
+    text, stage = settings.inputs()[f"train_{side}"], f"learning the pieces of the {side}"
+    taken = min(pairs, PIECE_LINES)
+
+    def lines() -> Iterator[str]:
+        for done, line in enumerate(read_lines(text)):
+            if done % REPORT_EVERY == 0:
+                report(stage, done, None)
+            if (done + 1) * taken // pairs > done * taken // pairs:
+                yield unmarked(plain(line, getattr(settings, f"{side}_lowercase")))
+
     try:
-        return settings.tokenizer(side)
+        model = PieceModel(train_pieces(kind, settings.pieces(side), language, lines()), file, REMEDY)
+    except ImportError as error:
+        raise ImportError(f"{side}_tokenizer: {error}", name=error.name) from error
+    except PieceError as error:
+        raise ValueError(f"{side}_vocab_size, train_{side}: {text}: {error}") from error
+    model.save(file)
+    return model
+
+
+def _tokenizer(settings: PrepareSettings, side: str, pieces: Mapping[str, PieceModel]) -> Tokenizer:
+    try:
+        return settings.tokenizer(side, pieces)
     except ImportError as error:
         remedy = f"or --{side}-tokenizer whitespace if the text is cut already"
         raise ImportError(f"{side}_tokenizer: {error}, {remedy}", name=error.name) from error
 
 
-def _vocabulary(settings: PrepareSettings, side: str, train: Tally, dev: Tally) -> tuple[Vocabulary, int]:
+def _word_tokenizer(settings: PrepareSettings) -> Tokenizer | None:
+    """What cuts the references of BLEU; None if the target is cut into words anyway."""
+    try:
+        return settings.word_tokenizer() if settings.has_pieces("target") else None
+    except ImportError as error:
+        remedy = "or --bleu-tokenizer whitespace or characters for BLEU of other words"
+        raise ImportError(f"bleu_tokenizer: {error}, {remedy}", name=error.name) from error
+
+
+def _vocabulary(
+    settings: PrepareSettings, side: str, train: Tally, dev: Tally, pieces: Set[str] | None
+) -> tuple[Vocabulary, int]:
     """The vocabulary of a side, and how often its words were seen at least.
 
     With all words of train but not all of dev a model would meet unknown words and never have learned of any: then
-    words seen once are left out, if that leaves others.
+    words seen once are left out, if that leaves others. Pieces are all in it that train has.
     """
     size: int | None = getattr(settings, f"{side}_vocab_size")
 
     def vocabulary(min_count: int) -> Vocabulary:
         return Vocabulary.from_counts(train.words[side], size, train.pairs, min_count)
 
+    if pieces is not None:
+        return Vocabulary.from_counts(train.words[side], None, train.pairs, known=pieces), 1
     if settings.min_count is not None:
         chosen = vocabulary(settings.min_count)
         if len(chosen) == len(MARKERS):
@@ -199,17 +274,21 @@ def _tokenize(
     settings: PrepareSettings,
     split: str,
     tokenizers: dict[str, Tokenizer],
+    word_tokenizer: Tokenizer | None,
     tally: Tally,
     draft: Path,
     report: Report,
 ) -> Tally:
-    """Pass 1: the tokens of a split to `<split>.<side>.tokens.txt`, and the text itself for dev and test."""
+    """Pass 1: the tokens of a split to `<split>.<side>.spool`; for dev and test also the text, and the target's words.
+
+    word_tokenizer: cuts the target into words if its own tokeniser does not
+    """
     inputs = settings.inputs()
     source_path, target_path = inputs[f"{split}_source"], inputs[f"{split}_target"]
     stage = f"tokenising {split}"
     with ExitStack() as stack:
-        spools = [stack.enter_context(atomic_writer(draft / f"{split}.{side}.tokens.txt")) for side in SIDES]
-        texts = [] if split == "train" else [draft / f"{split}.{side}.txt" for side in SIDES]
+        spools = [stack.enter_context(atomic_writer(draft / f"{split}.{side}.spool")) for side in SIDES]
+        texts = [] if split == "train" else [draft / f"{split}.{kind}.txt" for kind in (*SIDES, "target.tokens")]
         copies = [stack.enter_context(atomic_writer(path)) for path in texts]
         for done, pair in enumerate(read_pairs(source_path, target_path)):
             if done % REPORT_EVERY == 0:
@@ -224,8 +303,10 @@ def _tokenize(
             tally.add(pair, tokens)
             for words, spool in zip(tokens, spools, strict=True):
                 spool.write(" ".join(words) + "\n")
-            for line, copy in zip(pair, copies, strict=False):
-                copy.write(line + "\n")
+            if copies:
+                references = word_tokenizer.tokenize(pair[1]) if word_tokenizer else tokens[1]
+                for line, copy in zip((*pair, " ".join(references)), copies, strict=True):
+                    copy.write(line + "\n")
     if tally.pairs == 0:
         raise ValueError(_empty_message(settings, split, tally))
     report(stage, tally.pairs + tally.short + tally.long, tally.pairs + tally.short + tally.long)
@@ -244,8 +325,8 @@ def _empty_message(settings: PrepareSettings, split: str, tally: Tally) -> str:
 
 
 def _number(draft: Path, split: str, side: str, vocabulary: Vocabulary, tally: Tally, report: Report) -> None:
-    """Pass 2: tokens become ids. Only the target tokens of dev and test stay, as references with all words."""
-    spool, stage = draft / f"{split}.{side}.tokens.txt", f"numbering {split} {side}"
+    """Pass 2: tokens become ids."""
+    spool, stage = draft / f"{split}.{side}.spool", f"numbering {split} {side}"
 
     def sentences() -> Iterator[Ids]:
         for done, line in enumerate(read_lines(spool, OWN_MAX_BYTES)):
@@ -256,8 +337,7 @@ def _number(draft: Path, split: str, side: str, vocabulary: Vocabulary, tally: T
     tokens = tally.words[side].total()
     write_ids(draft / f"{split}.{side}", sentences(), pairs=tally.pairs, tokens=tokens, dtype=_dtype(vocabulary))
     report(stage, tally.pairs, tally.pairs)
-    if split == "train" or side == "source":
-        spool.unlink()
+    spool.unlink()
 
 
 def _dtype(vocabulary: Vocabulary) -> Literal["uint16", "uint32"]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -12,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from trellex.files import AnyPath
 from trellex.kinds import CORPUS, CORPUS_FILE, REMEDIES, check_kind
 from trellex.records import Record, Sealed
+from trellex.text.pieces import DEFAULT_SIZE, MAX_SIZE, PieceModel, pieces_file
 from trellex.text.tokenizers import (
     Detokenizer,
     Tokenizer,
@@ -19,10 +22,14 @@ from trellex.text.tokenizers import (
     build_tokenizer,
     check_tokenizer,
     default_tokenizer,
+    is_of_pieces,
 )
 
 SIDES = ("source", "target")
+VOCABULARIES = tuple(f"vocab.{side}.txt" for side in SIDES)
+PIECE_MODELS = tuple(pieces_file(side) for side in SIDES)  # of sides that are cut into pieces
 MANIFEST = CORPUS_FILE
+_NO_PIECES: Mapping[str, PieceModel] = MappingProxyType({})
 REMEDY = "run `trellex prepare` again"
 
 
@@ -33,8 +40,9 @@ class TextSettings(Record, frozen=True):
     target_language: str = Field(description="language to translate to, such as ja")
     source_tokenizer: str = Field(
         default_factory=lambda fields: default_tokenizer(fields.get("source_language", "")),
-        description="what cuts the source: whitespace (it is cut already), moses, mecab or characters; unless given, "
-        "mecab for Japanese, characters for others without spaces between words, moses for the rest",
+        description="what cuts the source: whitespace (it is cut already), moses, mecab or characters; or into pieces "
+        "of words that are learnt from the training text, bpe or unigram; unless given, mecab for Japanese, characters "
+        "for others without spaces between words, moses for the rest",
     )
     target_tokenizer: str = Field(
         default_factory=lambda fields: default_tokenizer(fields.get("target_language", "")),
@@ -52,14 +60,30 @@ class TextSettings(Record, frozen=True):
         """These settings alone, without those of a subclass."""
         return TextSettings(**{name: getattr(self, name) for name in TextSettings.model_fields})
 
-    def tokenizer(self, side: str) -> Tokenizer:
-        """The tokeniser of the source or the target."""
+    def tokenizer(self, side: str, pieces: Mapping[str, PieceModel] = _NO_PIECES) -> Tokenizer:
+        """The tokeniser of the source or the target. pieces: the models of sides that are cut into pieces"""
         name, language = getattr(self, f"{side}_tokenizer"), getattr(self, f"{side}_language")
-        return build_tokenizer(name, language, getattr(self, f"{side}_lowercase"))
+        return build_tokenizer(name, language, getattr(self, f"{side}_lowercase"), pieces.get(side))
 
     def detokenizer(self) -> Detokenizer:
         """What joins the tokens of the target."""
         return build_detokenizer(self.target_tokenizer, self.target_language)
+
+    def has_pieces(self, side: str) -> bool:
+        """Whether the source or the target is cut into pieces of words."""
+        return is_of_pieces(getattr(self, f"{side}_tokenizer"))
+
+    def files(self) -> list[str]:
+        """The names of what cuts and numbers text, in the folder of a corpus, a checkpoint or an export."""
+        return [*VOCABULARIES, *(pieces_file(side) for side in SIDES if self.has_pieces(side))]
+
+    def load_pieces(self, folder: Path, sums: Mapping[str, str], remedy: str) -> dict[str, PieceModel]:
+        """The piece models in a folder, by side. Raises ValueError that names what is not as it was written.
+
+        sums: the SHA-256 of files by name
+        """
+        names = {side: pieces_file(side) for side in SIDES if self.has_pieces(side)}
+        return {side: PieceModel.load(folder / name, sums.get(name), remedy) for side, name in names.items()}
 
 
 class PrepareSettings(TextSettings):
@@ -72,19 +96,26 @@ class PrepareSettings(TextSettings):
     test_source: Path | None = Field(None, description="text to test the finished model on")
     test_target: Path | None = Field(None, description="its translation")
     source_vocab_size: int | None = Field(
-        None, ge=4, description="known source words, three markers included; all unless given"
+        None,
+        ge=4,
+        description="known source words, three markers included; all unless given; of pieces so many are learnt, "
+        f"{DEFAULT_SIZE:,} unless given, or fewer if the text has no more",
     )
-    target_vocab_size: int | None = Field(
-        None, ge=4, description="known target words, three markers included; all unless given"
-    )
+    target_vocab_size: int | None = Field(None, ge=4, description="known target words or pieces, the same")
     min_count: int | None = Field(
         None,
         ge=1,
         description="words seen less often in training are unknown; unless given, 2 on a side where otherwise no "
-        "training word would be unknown but words of dev are, so that a model learns of unknown words, and 1 elsewhere",
+        "training word would be unknown but words of dev are, so that a model learns of unknown words, and 1 elsewhere "
+        "and for pieces",
     )
-    min_length: int = Field(1, ge=1, description="drop training pairs with fewer tokens on a side")
-    max_length: int = Field(60, ge=1, description="drop training pairs with more tokens on a side")
+    min_length: int = Field(1, ge=1, description="drop training pairs with fewer tokens, words or pieces, on a side")
+    max_length: int = Field(60, ge=1, description="drop training pairs with more tokens, words or pieces, on a side")
+    bleu_tokenizer: str | None = Field(
+        None,
+        description="of a target in pieces: what cuts it into words for token BLEU, whitespace, moses, mecab or "
+        "characters; by the language unless given",
+    )
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
@@ -92,7 +123,45 @@ class PrepareSettings(TextSettings):
             raise ValueError("test_source, test_target: give both or neither")
         if self.min_length > self.max_length:
             raise ValueError(f"min_length: {self.min_length} is more than max_length, {self.max_length}")
+        for side in SIDES:
+            if self.has_pieces(side) and self.pieces(side) > MAX_SIZE:
+                raise ValueError(
+                    f"{side}_vocab_size: at most {MAX_SIZE:,} pieces can be learnt; give fewer, or cut words"
+                )
+        if self.bleu_tokenizer is not None and not self.has_pieces("target"):
+            raise ValueError("bleu_tokenizer: the target is cut into words already, which BLEU compares; leave it out")
+        if self.bleu_tokenizer is not None and is_of_pieces(check_tokenizer(self.bleu_tokenizer)):
+            raise ValueError(
+                f"bleu_tokenizer: BLEU compares words, not {self.bleu_tokenizer}; give whitespace or moses"
+            )
         return self
+
+    def pieces(self, side: str) -> int:
+        """How many pieces a side has at most, three markers included."""
+        size: int | None = getattr(self, f"{side}_vocab_size")
+        return size or DEFAULT_SIZE
+
+    def cut(self) -> str | None:
+        """What tables call it if a side is cut into pieces: such as bpe 8192, or moses to bpe 8192."""
+        if not any(map(self.has_pieces, SIDES)):
+            return None
+        names = (getattr(self, f"{side}_tokenizer") for side in SIDES)
+        named = [
+            f"{name} {self.pieces(side)}" if self.has_pieces(side) else name
+            for side, name in zip(SIDES, names, strict=True)
+        ]
+        return " to ".join(dict.fromkeys(named))
+
+    @property
+    def words(self) -> str:
+        """The name of the tokeniser that makes the target words which token BLEU compares."""
+        if not self.has_pieces("target"):
+            return self.target_tokenizer
+        return self.bleu_tokenizer or default_tokenizer(self.target_language)
+
+    def word_tokenizer(self) -> Tokenizer:
+        """That tokeniser."""
+        return build_tokenizer(self.words, self.target_language, self.target_lowercase)
 
     def inputs(self) -> dict[str, Path]:
         """The input files by the name of their setting, such as `train_source`."""
@@ -168,7 +237,8 @@ class Manifest(Sealed, frozen=True):
 
     def fingerprint(self) -> str:
         """The same for the same text, cut and counted in the same way, wherever its files are."""
-        settings = self.settings.model_dump(mode="json", exclude={*self.settings.inputs(), "min_count"})
+        unused = {"bleu_tokenizer"} if self.settings.bleu_tokenizer is None else set()
+        settings = self.settings.model_dump(mode="json", exclude={*self.settings.inputs(), "min_count", *unused})
         min_counts = [self.source_min_count or 1, self.target_min_count or 1]
         if max(min_counts) > 1:
             settings["min_counts"] = min_counts
@@ -189,9 +259,14 @@ class Manifest(Sealed, frozen=True):
         return cls.load_json(Path(folder) / MANIFEST, "the manifest of a prepared corpus", REMEDY)
 
 
-def corpus_files(splits: tuple[str, ...]) -> list[str]:
+def corpus_files(settings: PrepareSettings) -> list[str]:
     """The names of all files of a prepared corpus but the manifest."""
-    names = [f"vocab.{side}.txt" for side in SIDES]
+    return settings.files() + split_files(settings.splits())
+
+
+def split_files(splits: tuple[str, ...]) -> list[str]:
+    """Those of splits."""
+    names = []
     for split in splits:
         names += [f"{split}.{side}.{kind}" for side in SIDES for kind in ("ids", "offsets")]
         if split != "train":

@@ -82,7 +82,7 @@ class ParallelIds:
 
     @property
     def target_tokens(self) -> list[list[str]]:
-        """The target's tokens, unknown words and all: what BLEU compares with. [N] of [length]"""
+        """The target's words, unknown ones and all, even if ids are of pieces: what BLEU compares. [N] of [length]"""
         return [line.split() for line in self._lines("target.tokens")]
 
     def _lines(self, kind: str) -> list[str]:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trellex.text.languages import UNSPACED
+from trellex.text.pieces import KINDS, PieceModel
 
-SPACE = "▁"  # stands for a space among characters
+SPACE = "▁"  # stands for a space among characters and in pieces
 _NOT_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")  # controls, byte order marks, lone surrogates
 _MECAB_PIECE = re.compile(".{1,8192}")  # a longer word takes its time, then its stack, by the square of its length
 
@@ -27,20 +28,42 @@ class Tokenizer(Detokenizer, Protocol):
     def tokenize(self, line: str) -> list[str]: ...
 
 
-def build_tokenizer(name: str, language: str = "en", lowercase: bool = False) -> Tokenizer:
+def build_tokenizer(
+    name: str, language: str = "en", lowercase: bool = False, pieces: PieceModel | None = None
+) -> Tokenizer:
     """The tokeniser of that name.
 
     Args:
-        name: `whitespace`, `moses`, `mecab` or `characters`
+        name: `whitespace`, `moses`, `mecab` or `characters`; `bpe` or `unigram` with a piece model
         language: two letters, such as "en": the rules of `moses`, and whether `whitespace` joins with spaces
         lowercase: whether lines are lower-cased before they are cut
+        pieces: the model of `bpe` or `unigram`
     """
-    return _TOKENIZERS[check_tokenizer(name)](language, lowercase)
+    if is_of_pieces(check_tokenizer(name)):
+        if pieces is None:
+            raise ValueError(f"tokenizer: {name!r} cuts only by the pieces of a model; give one of {', '.join(_WORDS)}")
+        return _Pieces(language, lowercase, pieces)
+    return _WORDS[name](language, lowercase)
 
 
 def build_detokenizer(name: str, language: str) -> Detokenizer:
-    """What joins the tokens of that tokeniser. MeCab's words are joined without MeCab, which may not be installed."""
+    """What joins the tokens of that tokeniser.
+
+    Neither MeCab nor sentencepiece, which may not be installed, are needed to join what they cut.
+    """
+    if is_of_pieces(name):
+        return _PieceJoiner()
     return build_tokenizer("whitespace", "ja") if name == "mecab" else build_tokenizer(name, language)
+
+
+def is_of_pieces(name: str) -> bool:
+    """Whether that tokeniser cuts by a piece model."""
+    return name in KINDS
+
+
+def without_space(token: str, name: str) -> str:
+    """A token of that tokeniser without the mark of a space before it, as it stands in the text."""
+    return token.removeprefix(SPACE) or token if is_of_pieces(name) else token
 
 
 def default_tokenizer(language: str) -> str:
@@ -50,23 +73,34 @@ def default_tokenizer(language: str) -> str:
 
 def check_tokenizer(name: str) -> str:
     """`name`, if there is such a tokeniser. Raises ValueError that proposes the nearest one."""
-    if name not in _TOKENIZERS:
-        near = difflib.get_close_matches(name.lower(), _TOKENIZERS, n=1, cutoff=0.5)
+    names = [*_WORDS, *KINDS]
+    if name not in names:
+        near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"tokenizer: there is no {name!r}; {hint}valid names are {', '.join(_TOKENIZERS)}")
+        raise ValueError(f"tokenizer: there is no {name!r}; {hint}valid names are {', '.join(names)}")
     return name
 
 
+def plain(line: str, lowercase: bool) -> str:
+    """A line as it is cut: control characters are spaces, runs of spaces are one, and letters small if asked for."""
+    line = " ".join(_NOT_TEXT.sub(" ", line).split())
+    return line.lower() if lowercase else line
+
+
+def unmarked(line: str) -> str:
+    """A line in which the mark of a space counts as one."""
+    return " ".join(line.replace(SPACE, " ").split())
+
+
 class _Base(ABC):
-    """Cleans a line before it is cut: control characters are spaces, runs of spaces are one."""
+    """Cleans a line before it is cut."""
 
     def __init__(self, language: str, lowercase: bool) -> None:
         self.language = language
         self.lowercase = lowercase
 
     def tokenize(self, line: str) -> list[str]:
-        line = " ".join(_NOT_TEXT.sub(" ", line).split())
-        return self._cut(line.lower() if self.lowercase else line)
+        return self._cut(plain(line, self.lowercase))
 
     @abstractmethod
     def _cut(self, line: str) -> list[str]: ...
@@ -127,13 +161,32 @@ class _Characters(_Base):
     """Every character is a token, a space is "▁". A "▁" of the text itself counts as a space."""
 
     def _cut(self, line: str) -> list[str]:
-        return list(SPACE.join(line.replace(SPACE, " ").split()))
+        return list(unmarked(line).replace(" ", SPACE))
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         return "".join(tokens).replace(SPACE, " ")
 
 
-_TOKENIZERS: dict[str, type[_Base]] = {
+class _PieceJoiner:
+    """Joins pieces, in which "▁" is the space before. No model is needed for that."""
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        return "".join(tokens).replace(SPACE, " ").strip()
+
+
+class _Pieces(_PieceJoiner, _Base):
+    """Pieces of words, as a model knows them. A "▁" of the text itself counts as a space."""
+
+    def __init__(self, language: str, lowercase: bool, pieces: PieceModel) -> None:
+        super().__init__(language, lowercase)
+        self._processor = pieces.processor
+
+    def _cut(self, line: str) -> list[str]:
+        found: list[str] = self._processor.encode(unmarked(line), out_type=str)
+        return found
+
+
+_WORDS: dict[str, type[_Base]] = {
     "whitespace": _Whitespace,
     "moses": _Moses,
     "mecab": _MeCab,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -42,7 +42,12 @@ class Vocabulary:
 
     @classmethod
     def from_counts(
-        cls, counts: Mapping[str, int], size: int | None = None, sentences: int = 0, min_count: int = 1
+        cls,
+        counts: Mapping[str, int],
+        size: int | None = None,
+        sentences: int = 0,
+        min_count: int = 1,
+        known: Container[str] | None = None,
     ) -> Self:
         """The most frequent words, ties in the order of code points.
 
@@ -51,10 +56,15 @@ class Vocabulary:
             size: V, the markers included; None takes all words
             sentences: the number of sentences, which is the count of BOS and EOS
             min_count: words that occur less often are left out
+            known: if given, other words are left out
         """
         if size is not None and size < len(MARKERS):
             raise ValueError(f"size: the markers alone are {len(MARKERS)} words, got {size}")
-        ranked = sorted((-count, word) for word, count in counts.items() if count >= min_count and word not in MARKERS)
+        ranked = sorted(
+            (-count, word)
+            for word, count in counts.items()
+            if count >= min_count and word not in MARKERS and (known is None or word in known)
+        )
         kept = ranked[: None if size is None else size - len(MARKERS)]
         unknown = sum(counts.values()) + sum(count for count, _ in kept)  # counts are negative in `kept`
         return cls(

@@ -165,14 +165,14 @@ def head_for(words: int) -> HeadSpec:
     return HeadSpec.parse("softmax" if words <= SOFTMAX_WORDS else "shelves")
 
 
-def head_reason(head: HeadSpec, words: int) -> str:
-    """Why a head is the one for so many target words, and what else there is."""
+def head_reason(head: HeadSpec, words: int, unit: str = "words") -> str:
+    """Why a head is the one for so many target words, or pieces, and what else there is."""
     if head != head_for(words):
         return "as it was asked for."
     if head.type == "softmax":
-        return f"with {words:,} target words a softmax is affordable; shelves and codes pay where there are many more."
+        return f"with {words:,} target {unit} a softmax is affordable; shelves and codes pay where there are many more."
     return (
         "codes find a few shelves of words, and the decoder's own word vectors one of the words on them. A softmax\n"
-        f"over all {words:,} words takes more time and memory; to compare, train with\n"
+        f"over all {words:,} {unit} takes more time and memory; to compare, train with\n"
         "--head softmax --output ANOTHER."
     )

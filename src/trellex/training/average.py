@@ -78,7 +78,7 @@ def make_average(folders: Sequence[Path], output: Path, corpus: Corpus | None, d
     average = Average(output, [info.step for info in infos], bleu)
     facts = infos[-1].model_dump(mode="json", include={"step", "evaluations", "recipe", "corpus"})
     facts |= {"averaged": average.steps, "bleu": average.bleu}
-    copies = {name: folders[-1] / name for name in checkpoint.VOCABULARIES}
+    copies = {name: folders[-1] / name for name in infos[-1].corpus.files()}
     checkpoint.save_checkpoint(output, {"model": weights}, copies, facts, loaded.model.head.code, replace=True)
     return average
 

@@ -21,14 +21,14 @@ from trellex.heads.spec import CodedSpec, HeadSpec
 from trellex.kinds import CHECKPOINT, CHECKPOINT_FILE, RUN, STEP_FOLDER, check_kind
 from trellex.records import sealed
 from trellex.temporaries import remove
+from trellex.text.manifest import PIECE_MODELS, VOCABULARIES
 from trellex.training.info import VERSION, Info, Mark, Version
 
 REMEDY = "use another checkpoint, or remove this one to train on from the one before"
 WHAT = "the description of a checkpoint"
 CODE = "code.json"
-VOCABULARIES = ("vocab.source.txt", "vocab.target.txt")
 MODEL, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
-OF_THE_MODEL = (MODEL, CODE, *VOCABULARIES)  # what translating needs
+OF_THE_MODEL = (MODEL, CODE, *VOCABULARIES, *PIECE_MODELS)  # what translating needs
 FILES = (*OF_THE_MODEL, OPTIMIZER)
 BEST = "best.json"  # in the folder of a run
 AVERAGE = "average"  # beside the checkpoints of a run, the mean of some of them
@@ -81,8 +81,7 @@ def load_info(folder: Path) -> Info:
         check_readable(file)
     for name in FILES:
         check_no_other(folder / name, REMEDY)
-    for name in (MODEL, *VOCABULARIES):
-        check_file(folder / name, REMEDY)
+    check_file(folder / MODEL, REMEDY)
     version = Version.load_json(path, WHAT, REMEDY).version
     if version != VERSION:
         raise ValueError(
@@ -90,6 +89,8 @@ def load_info(folder: Path) -> Info:
             "use that version, or train anew"
         )
     info = Info.load_json(path, WHAT, REMEDY)
+    for name in info.corpus.files():
+        check_file(folder / name, REMEDY)
     if STEP_FOLDER.fullmatch(folder.resolve().name) and step_of(folder.resolve()) != info.step:
         raise ValueError(f"{path}: is of step {info.step}, not of that in the folder's name; {REMEDY}")
     return info

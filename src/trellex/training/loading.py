@@ -9,6 +9,7 @@ from trellex.loaded import LoadedModel
 from trellex.memory import NoRoomError
 from trellex.nmt.build import build_model
 from trellex.nmt.model import TranslationModel
+from trellex.text.manifest import VOCABULARIES
 from trellex.text.vocabulary import Vocabulary
 from trellex.training import checkpoint
 from trellex.training.processes import choose_device
@@ -30,9 +31,11 @@ def load_checkpoint(
     if verify:
         checkpoint.verify(folder, info, checkpoint.OF_THE_MODEL)
     try:
-        source, target = (Vocabulary.load(folder / name) for name in checkpoint.VOCABULARIES)
+        source, target = (Vocabulary.load(folder / name) for name in VOCABULARIES)
     except ValueError as error:
         raise ValueError(f"{folder}: damaged ({error}); {checkpoint.REMEDY}") from error
+    text = info.corpus.text()
+    pieces = text.load_pieces(folder, info.files or {}, checkpoint.REMEDY)
     spec = info.recipe.head if decoding is None else info.recipe.head.with_options(decoding=decoding)
     code = checkpoint.load_code(folder, spec, len(target))
     weights = folder / checkpoint.MODEL
@@ -49,4 +52,4 @@ def load_checkpoint(
         ) from error
     model.load_state_dict(checkpoint.load_tensors(folder, "model", model.state_dict()))
     model.to(choose_device(device)).eval()
-    return LoadedModel(model, info.corpus.text(), source, target, spec, info.step)
+    return LoadedModel(model, text, source, target, spec, info.step, pieces)

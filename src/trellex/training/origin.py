@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trellex.text.corpus import Corpus
+from trellex.text.manifest import PIECE_MODELS, VOCABULARIES
 from trellex.training import checkpoint
 from trellex.training.recipe import Recipe
 
@@ -49,13 +50,16 @@ def check_one_training(folders: Sequence[Path]) -> None:
 
 def _origin(folder: Path) -> dict[str, Any]:
     """What all checkpoints of a training have in common, by name."""
-    files = {name: folder / name for name in (*checkpoint.VOCABULARIES, checkpoint.CODE)}
-    contents = {name: path.read_bytes() if path.is_file() else None for name, path in files.items()}
-    return {**recipe_of(folder).identity(), **contents}
+    names = (*VOCABULARIES, *PIECE_MODELS, checkpoint.CODE)
+    return {**recipe_of(folder).identity(), **{name: _contents(folder / name) for name in names}}
 
 
 def _check_words(folder: Path, data: Path, remedy: str) -> None:
-    """Raises ValueError if a checkpoint has other vocabularies than a corpus."""
-    for name in checkpoint.VOCABULARIES:
-        if (folder / name).read_bytes() != (data / name).read_bytes():
+    """Raises ValueError if a checkpoint has other vocabularies, or pieces, than a corpus."""
+    for name in (*VOCABULARIES, *PIECE_MODELS):
+        if _contents(folder / name) != _contents(data / name):
             raise ValueError(f"{folder / name}: differs from {data / name}, so word ids mean other words; {remedy}")
+
+
+def _contents(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None

@@ -307,7 +307,7 @@ class Trainer:
             "corpus": self.corpus.manifest.settings.model_dump(mode="json"),
         }
         run = self.recipe.output
-        copies = {name: self.recipe.data / name for name in checkpoint.VOCABULARIES}
+        copies = {name: self.recipe.data / name for name in self.corpus.manifest.settings.files()}
         tensors = {"model": self.model.state_dict(), "optimizer": moments_of(self.optimizer, self.model)}
         self.board.flush()
         checkpoint.save_checkpoint(checkpoint.step_folder(run, self.step), tensors, copies, info, self.model.head.code)

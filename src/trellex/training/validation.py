@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from trellex.evaluation import token_bleu
 from trellex.nmt.model import TranslationModel
 from trellex.search import SearchSettings, in_batches
-from trellex.text.corpus import Corpus, ParallelIds
-from trellex.text.vocabulary import Vocabulary
+from trellex.text.corpus import Corpus
 
 GREEDY = SearchSettings()
 
@@ -36,20 +35,22 @@ def translate_ids(
 
 
 def translate_split(
-    model: TranslationModel, split: ParallelIds, vocabulary: Vocabulary, how: SearchSettings = GREEDY
+    model: TranslationModel, corpus: Corpus, name: str, how: SearchSettings = GREEDY
 ) -> list[list[str]]:
-    """The tokens of the best translations, in the order of the split."""
+    """The best translations of dev or test in their order, as the words that token BLEU compares."""
+    split = corpus.split(name)
     translations = translate_ids(model, [split.source(row) for row in range(len(split))], how)
-    return [vocabulary.tokens(np.array(words, np.int64)) for words in translations]
+    tokens = (corpus.target_vocabulary.tokens(np.array(words, np.int64)) for words in translations)
+    return list(map(corpus.target_words, tokens))
 
 
-def split_bleu(model: TranslationModel, split: ParallelIds, vocabulary: Vocabulary) -> float:
-    """Case-insensitive token BLEU of a split by greedy search, in percent."""
-    hypotheses = [" ".join(tokens) for tokens in translate_split(model, split, vocabulary)]
-    return token_bleu(hypotheses, [" ".join(tokens) for tokens in split.target_tokens]).score
+def split_bleu(model: TranslationModel, corpus: Corpus, name: str) -> float:
+    """Case-insensitive token BLEU of dev or test by greedy search, in percent: that of words, also of pieces."""
+    hypotheses = [" ".join(words) for words in translate_split(model, corpus, name)]
+    return token_bleu(hypotheses, [" ".join(words) for words in corpus.split(name).target_tokens]).score
 
 
 def corpus_bleu(model: TranslationModel, corpus: Corpus) -> dict[str, float]:
     """That of dev and, where there is such a split, of test, by name."""
     names = [name for name in ("dev", "test") if name in corpus.manifest.settings.splits()]
-    return {name: split_bleu(model, corpus.split(name), corpus.target_vocabulary) for name in names}
+    return {name: split_bleu(model, corpus, name) for name in names}

@@ -69,6 +69,14 @@ def without_checksums(folder):
     (folder / "manifest.json").write_text(json.dumps(data))
 
 
+def same_json(one, other):
+    """Whether they mean the same, as another last digit of a fraction may."""
+    try:
+        return json.loads(one) == json.loads(other)
+    except ValueError:
+        return False
+
+
 class TestPrepare:
     def test_splits(self, build, folder):
         manifest = prepare(build(test=DEV[:1]), folder)
@@ -603,7 +611,10 @@ class TestOpenErrors:
         for path in sorted(folder.iterdir()):
             whole = path.read_bytes()
             for place in range(0, len(whole), 7):
-                path.write_bytes(mutations.change(path.name, whole, "flip", {"at": place, "bit": place % 8}))
+                damaged = mutations.change(path.name, whole, "flip", {"at": place, "bit": place % 8})
+                if path.name == "manifest.json" and same_json(damaged, whole):
+                    continue
+                path.write_bytes(damaged)
                 with pytest.raises(ValueError, match=rf"{path.name}: .*run `trellex prepare` again"):
                     Corpus.open(folder)
             path.write_bytes(whole)

@@ -73,8 +73,8 @@ class TestSplit:
             "trellex.training.validation.translate_ids",
             lambda model, sources, how: [dev.target(row).tolist() for row in range(len(dev))],
         )
-        assert split_bleu(model, dev, corpus.target_vocabulary) == pytest.approx(100)
+        assert split_bleu(model, corpus, "dev") == pytest.approx(100)
         monkeypatch.setattr(
             corpus.target_vocabulary, "words", [word.lower() for word in corpus.target_vocabulary.words]
         )
-        assert split_bleu(model, dev, corpus.target_vocabulary) == pytest.approx(100)
+        assert split_bleu(model, corpus, "dev") == pytest.approx(100)

@@ -353,7 +353,7 @@ class TestBadRecipe:
         refused("los", "'loss'", change=lambda recipe: recipe.update(head=head))
         refused("los: ", "'loss'", options=("--head", "{type: binary-ec, los: trellis}"))
         refused("loss: ", "trellis", "'treliss'", options=("--head", "{type: binary-ec, loss: treliss}"))
-        refused("loss: not an option of softmax", options=("--head", "{type: softmax, loss: trellis}"))
+        refused("mixtures: not an option of softmax", options=("--head", "{type: softmax, mixtures: 2}"))
         refused("type: ", "hybrid-N-ec", "None", options=("--head", "{loss: trellis}"))
 
     def test_options_of_a_head_that_are_no_numbers(self, refused):

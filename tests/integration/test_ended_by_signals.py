@@ -47,7 +47,7 @@ def duration(process):
     [
         ("export", signal.SIGINT, MOMENTS),
         ("export", signal.SIGTERM, MOMENTS),
-        ("checkpoint", signal.SIGINT, MOMENTS // 3),  # it imports torch, which takes long
+        pytest.param("checkpoint", signal.SIGINT, MOMENTS // 3, marks=pytest.mark.slow),  # to import torch takes long
     ],
 )
 def test_at_any_moment(model, number, moments):

@@ -40,7 +40,9 @@ def torchrun(process):
     return torchrun
 
 
-@pytest.mark.parametrize("head", ["hybrid-64-ec", {"type": "softmax", "tied": True}], ids=str)
+@pytest.mark.parametrize(
+    "head", ["hybrid-64-ec", pytest.param({"type": "softmax", "tied": True}, marks=pytest.mark.slow)], ids=str
+)
 def test_two_processes_have_the_losses_of_one(torchrun, trellex, write_recipe, tmp_path, head):
     # 600 pairs in batches of 599: in every other batch one process has nothing to do
     settings = {"dropout": 0.0, "batch_sentences": 599, "validate_every": 1, "max_steps": 8, "learning_rate": 0.003}
@@ -101,6 +103,7 @@ def test_an_error_ends_all_processes(torchrun, write_recipe, tmp_path):
     assert "N = 5000 does not fit" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_trained_into_is_refused(torchrun, write_recipe, tmp_path):
     run = tmp_path / "run"
     recipe = write_recipe(run)

@@ -176,6 +176,7 @@ def test_gradients_by_drawn_words_are_compared(tmp_path):
     assert (tmp_path / "errors.svg").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_bulk_translation_is_timed(tmp_path):
     sizes = ("--hidden", 16, "--words", 256, "--lines", 24, "--length", 3, "--shards", 3, "--rounds", 1)
     options = (*sizes, "--workers", 1, "--no-ray", "--json", tmp_path / "figures.json")
@@ -200,6 +201,7 @@ def test_startup_compares_ways_to_start():
     assert all(float(figure) > 0 for figure in figures)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_server_is_measured_under_load(tmp_path):
     script, models = SCRIPT.with_name("serve.py"), Path(__file__).parents[1] / "models"

@@ -11,6 +11,8 @@ import torch
 
 import trellex
 
+pytestmark = pytest.mark.slow  # every case starts torch anew
+
 MODELS = Path(__file__).parents[1] / "models"
 SCRIPT = """
 import multiprocessing, sys, trellex

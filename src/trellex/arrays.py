@@ -238,14 +238,8 @@ def like(values: Array, other: Array) -> Array:
 
 
 def fetch_few(*values: Array) -> tuple[Array, ...]:
-    """Values of few rows in main memory: to read words takes many small operations, which accelerators start slowly.
-
-    What Triton's kernels can read stays where it is.
-    """
-    return tuple(
-        value.cpu() if is_tensor(value) and len(value) <= FEW_ROWS and not has_kernels(value) else value
-        for value in values
-    )
+    """Values of few rows in main memory: to read words takes many small operations, which accelerators start slowly."""
+    return tuple(value.cpu() if is_tensor(value) and len(value) <= FEW_ROWS else value for value in values)
 
 
 def has_kernels(values: Array) -> bool:

@@ -175,8 +175,12 @@ class CodeDistribution(Distribution):
     def _exact_outputs(self, h: Array, fetched: bool = False) -> tuple[Array, Array]:
         """The same in double precision, because scores are large and their differences small; if asked, `fetch_few`."""
         outputs = self.outputs(h)
-        logits, log_weights = fetch_few(*outputs) if fetched else outputs
+        logits, log_weights = fetch_few(*outputs) if fetched and not self.is_read_by_kernels(h) else outputs
         return doubled(logits), doubled(log_weights)
+
+    def is_read_by_kernels(self, h: Array) -> bool:
+        """Whether Triton's kernels read words where h is; they know no words but the numbers below a size."""
+        return self.automaton is None and has_kernels(h)
 
     @property
     def length(self) -> int:
@@ -327,7 +331,7 @@ class HybridDistribution(Distribution):
     def _best(self, h: Array) -> Array:
         """Bits are read only where they matter: where OTHER is above the frequent words, for no rare word can be."""
         words, leads = self._best_frequent(h)
-        if has_kernels(words):  # which read all sooner than these are counted
+        if self.bits.is_read_by_kernels(words):  # all of them sooner than these are counted
             rare, log_probs = self._best_rare(h)
             return rare.where(leads + log_probs > 0, words)
         rows = (leads > 0).nonzero()
@@ -348,7 +352,8 @@ class HybridDistribution(Distribution):
     def _best_frequent(self, h: Array) -> tuple[Array, Array]:
         """The best frequent words, and by how much the logit of OTHER exceeds theirs. h [T, H] -> [T], [T]"""
         logits = self._logits(h)
-        words, best, other = fetch_few(*largest(logits[:, : self.first_rare]), logits[:, self.first_rare])
+        found = *largest(logits[:, : self.first_rare]), logits[:, self.first_rare]
+        words, best, other = found if self.bits.is_read_by_kernels(h) else fetch_few(*found)
         return words, doubled(other) - doubled(best)
 
     def _sample(self, h: Array, temperature: float, generator: Any) -> Array:

@@ -14,6 +14,7 @@ from trellex.arrays import (
     doubled,
     draw,
     fetch_few,
+    has_kernels,
     is_tensor,
     log_softmax,
     log_sum_exp,
@@ -116,7 +117,7 @@ class ShelfDistribution(Shelving, Distribution):
 
         h [T, H] -> [T, C] twice, [T, C, W] twice; C is count, but at most the number of shelves
         """
-        (logits,) = map(doubled, fetch_few(self.shelf_logits(h)))
+        logits = self._fetched_logits(h)
         count, shelves = min(count, self.num_shelves), self._first_shelves(logits)[:, : self.visit]
         if count > self.visit:
             others = self._other_shelves(logits, shelves, count - self.visit)
@@ -127,6 +128,11 @@ class ShelfDistribution(Shelving, Distribution):
         return tuple(  # type: ignore[return-value]
             found[:, :count] for found in (shelves, log_shelves, words.reshape(shape), log_probs.reshape(shape))
         )
+
+    def _fetched_logits(self, h: Array) -> Array:
+        """Those of the trellis in double precision, of few rows in main memory unless kernels read them. -> [T, L]"""
+        logits = self.shelf_logits(h)
+        return doubled(logits if has_kernels(logits) else fetch_few(logits)[0])
 
     def _visited(self, logits: Array) -> Array:
         """The shelves to visit, in any order. logits [T, L] in double precision -> [T, K]"""
@@ -170,7 +176,7 @@ class ShelfDistribution(Shelving, Distribution):
 
     def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
         """Best first. Beyond visited shelves no word is more probable than its shelf, so few of those are looked at."""
-        (logits,) = map(doubled, fetch_few(self.shelf_logits(h)))
+        logits = self._fetched_logits(h)
         join, shelves = namespace(logits).concatenate, self._first_shelves(logits)
         words, log_probs, following = self._topk_on(h, logits, shelves, k, self.visit, self.visit)
         rows = places_of(log_probs[:, -1] < following)

@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from trellex.arrays import bounded, is_inspectable
+from trellex.arrays import bounded, has_kernels, is_inspectable
 from trellex.heads.gathered_products import Part, multiplied, parts_of
 from trellex.heads.head import at_least_single
 
 WordsOn = Callable[[Tensor], Tensor]
 
 MOST_TOGETHER = 64  # rows of a block
+MOST_LISTED = 1 << 21  # words, of all shelves, for which kernels are told where each is
 
 
 def scores_by_shelf(
@@ -29,8 +30,9 @@ def scores_by_shelf(
 ) -> Tensor:
     """The product of a state with a word's vector, and the word's bias. Rows that read the same shelf read it together.
 
-    In main memory every shelf is read once. An accelerator reads blocks of up to R rows, side by side: how many there
-    are is known from the sizes alone, so that it need not be waited for.
+    In main memory every shelf is read once. On CUDA kernels do so, unless there are very many words; they, or another
+    accelerator, are read in blocks of up to R rows, side by side: how many there are is known from the sizes alone, so
+    that it need not be waited for.
 
     Args:
         states: to multiply with vectors  [T, E]
@@ -43,6 +45,12 @@ def scores_by_shelf(
     Returns:
         [T, K, W], −inf where a shelf has no word; in at least single precision
     """
+    if has_kernels(states) and states.dtype != torch.float64 and not sparse and len(vectors) <= MOST_LISTED:
+        from trellex.heads import fused_shelves
+
+        words = words_on(torch.arange(num_shelves, device=shelves.device))
+        if words.shape[1] <= fused_shelves.WIDEST:
+            return fused_shelves.scores_by_shelf(states, shelves, words, vectors, bias)
     shelf, order = shelves.flatten().int().sort(stable=True)
     rows: Tensor = _Ordered.apply(states, order)  # type: ignore[no-untyped-call]
     scores = (_each_once if is_inspectable(shelf) else _in_blocks)(

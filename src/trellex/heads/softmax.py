@@ -11,14 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from trellex.arrays import bounded
+from trellex.arrays import bounded, has_kernels
 from trellex.heads.distribution import SoftmaxDistribution
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.proposals import CodeProposal, Proposal, proposal_of
 from trellex.heads.sampled_losses import LOSSES
 from trellex.heads.selection import Selection
 from trellex.heads.spec import SoftmaxSpec
-from trellex.heads.tied import TiedWords
+from trellex.heads.tied import TiedWords, factors_of
 from trellex.heads.word_scores import scores_of
 
 
@@ -46,6 +46,10 @@ class SoftmaxHead(SoftmaxDistribution, Head):
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         if self.proposal is not None and self.training:
             return self._sampled_loss(self.proposal, h, target)
+        if has_kernels(h) and not self.label_smoothing and h.dtype != torch.float64:
+            from trellex.heads.fused_cross_entropy import cross_entropy
+
+            return bounded(cross_entropy(*factors_of(self.linear, h), self.linear.bias, target))
         smoothing, logits = self.label_smoothing, self._logits(h)
         return bounded(nn.functional.cross_entropy(logits, target, reduction="none", label_smoothing=smoothing))
 

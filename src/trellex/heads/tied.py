@@ -47,3 +47,8 @@ class TiedWords(nn.Module):
         """What u and the scores of so many words take; the parameters are those it adds to the embedding's."""
         words, size = self.vectors.shape
         return linear_cost(self.project, is_output=False) + Cost(scored, 0, words, scored * size)
+
+
+def factors_of(layer: nn.Linear | TiedWords, h: Tensor) -> tuple[Tensor, Tensor]:
+    """What is multiplied for scores: states and the vectors of all words. h [.., H] -> [.., E], [V, E]"""
+    return (layer.project(h), layer.vectors) if isinstance(layer, TiedWords) else (h, layer.weight)

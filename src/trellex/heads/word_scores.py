@@ -9,7 +9,7 @@ from torch.nn.functional import embedding, linear
 from trellex.arrays import bounded
 from trellex.heads.gathered_products import products_by_row
 from trellex.heads.head import at_least_single
-from trellex.heads.tied import TiedWords
+from trellex.heads.tied import TiedWords, factors_of
 
 
 def scores_of(layer: nn.Linear | TiedWords, h: Tensor, target: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
@@ -17,10 +17,7 @@ def scores_of(layer: nn.Linear | TiedWords, h: Tensor, target: Tensor, words: Te
 
     h [T, H], target [T], words of all rows [S] or of each [T, S] -> [T], [T, S]
     """
-    if isinstance(layer, TiedWords):
-        states, vectors, is_sparse = layer.project(h), layer.vectors, layer.is_sparse
-    else:
-        states, vectors, is_sparse = h, layer.weight, False
+    (states, vectors), is_sparse = factors_of(layer, h), isinstance(layer, TiedWords) and layer.is_sparse
     if words.ndim == 1:
         read = embedding(torch.cat([words, target]), vectors, sparse=is_sparse)
         products = linear(states, read[: len(words)])

@@ -11,13 +11,13 @@ VOCAB = SHELVES * WORDS - 3  # some places are empty
 
 
 def words_on(shelves):
-    words = shelves[..., None] + SHELVES * torch.arange(WORDS)
+    words = shelves[..., None] + SHELVES * torch.arange(WORDS, device=shelves.device)
     return words.where(words < VOCAB, -1)
 
 
-def inputs(rows, visited, seed=0):
-    random = torch.Generator().manual_seed(seed)
-    shapes = (rows, SIZE), (VOCAB, SIZE), (VOCAB,)
+def inputs(rows, visited, size=SIZE):
+    random = torch.Generator().manual_seed(0)
+    shapes = (rows, size), (VOCAB, size), (VOCAB,)
     values = [torch.randn(shape, generator=random, dtype=torch.float64).requires_grad_() for shape in shapes]
     shelves = torch.rand(rows, SHELVES, generator=random).argsort(-1)[:, :visited]
     return *values, shelves
@@ -31,7 +31,7 @@ def by_hand(states, vectors, bias, shelves):
 
 def gradients(scores, *inputs):
     """Of a sum with fixed weights."""
-    weights = torch.linspace(-1, 2, scores.numel(), dtype=scores.dtype).view_as(scores)
+    weights = torch.linspace(-1, 2, scores.numel(), dtype=scores.dtype, device=scores.device).view_as(scores)
     return torch.autograd.grad((scores.masked_fill(scores == -torch.inf, 0) * weights).sum(), inputs)
 
 
@@ -52,6 +52,40 @@ def test_scores_and_gradients(rows, visited, most_gathered, sparse, monkeypatch)
     assert of_vectors.is_sparse == sparse
     for found, exact in zip((of_states, of_vectors.to_dense(), of_bias), gradients(expected, *values), strict=True):
         torch.testing.assert_close(found, exact)
+
+
+PLACE = "cuda" if torch.cuda.is_available() else "cpu"
+HALF = torch.bfloat16 if PLACE == "cuda" else torch.float16  # whose products the interpreter knows
+
+
+@pytest.mark.parametrize(("rows", "visited"), [(0, 2), (1, 1), (2, 9), (40, 3), (70, 2)])
+@pytest.mark.parametrize("dtype", [torch.float32, HALF])
+def test_kernels(rows, visited, dtype, monkeypatch):
+    """In Triton's interpreter where there is no GPU; some rows of a shelf, and some columns, at a time."""
+    fused = pytest.importorskip("trellex.heads.fused_shelves", reason="Triton is not installed")
+    for name, value in (("ROWS", 16), ("COLUMNS", 16), ("SPLIT", 2)):
+        monkeypatch.setattr(fused, name, value)
+    *values, shelves = inputs(rows, visited, size=40)
+    states, vectors, bias = (each.detach().to(PLACE, torch.float32).requires_grad_() for each in values)
+    words, shelves = words_on(torch.arange(SHELVES)).to(PLACE), shelves.to(PLACE)
+    scores = fused.scores_by_shelf(states.to(dtype), shelves, words, vectors, bias)
+    expected = by_hand(*values, shelves.cpu())
+    near = {"rtol": 1e-5, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 0.02, "atol": 0.1}
+    assert scores.dtype == torch.float32
+    torch.testing.assert_close(scores.cpu().double(), expected, **near)
+    for found, exact in zip(gradients(scores, states, vectors, bias), gradients(expected, *values), strict=True):
+        torch.testing.assert_close(found.cpu().double(), exact, **near)
+
+
+def test_kernels_bound_scores():
+    fused = pytest.importorskip("trellex.heads.fused_shelves", reason="Triton is not installed")
+    states = torch.tensor([[3e38] * 4, [-3e38] * 4, [torch.nan] * 4], device=PLACE)
+    words, bias = torch.tensor([[0, -1]], device=PLACE), torch.zeros(1, device=PLACE)
+    shelves = torch.zeros(3, 1, dtype=torch.int64, device=PLACE)
+    scores = fused.scores_by_shelf(states, shelves, words, torch.ones(1, 4, device=PLACE), bias)[:, 0]
+    assert scores[:2, 0].isfinite().all()
+    assert scores[2, 0].isnan()
+    assert (scores[:, 1] == -torch.inf).all()
 
 
 @pytest.mark.parametrize("sparse", [False, True])

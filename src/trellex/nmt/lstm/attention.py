@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from trellex.arrays import has_kernels
+
 
 class ConcatAttention(nn.Module):
     """score(h_t, h_s) = v · tanh(W [h_t; h_s]), with the two halves of W applied apart.
@@ -28,6 +30,13 @@ class ConcatAttention(nn.Module):
 
     def shares(self, queries: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
         """How much each query looks at each state, 0 on padding; they sum to 1. -> [N, T, S]"""
-        hidden = torch.tanh(self.query(queries)[:, :, None] + keys[:, None])  # [N, T, S, H]
-        scores = self.energy(hidden)[..., 0].masked_fill(~mask[:, None], -torch.inf)  # [N, T, S]
-        return scores.softmax(-1)
+        return self._scores(self.query(queries), keys).masked_fill(~mask[:, None], -torch.inf).softmax(-1)
+
+    def _scores(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """queries [N, T, H], keys [N, S, H] -> [N, T, S]"""
+        if torch.is_grad_enabled() and has_kernels(keys) and keys.dtype != torch.float64:
+            from trellex.nmt.lstm import fused_energies
+
+            if keys.shape[1] <= fused_energies.WIDEST:
+                return fused_energies.energies(queries, keys, self.energy.weight[0])
+        return self.energy(torch.tanh(queries[:, :, None] + keys[:, None]))[..., 0]  # of [N, T, S, H]

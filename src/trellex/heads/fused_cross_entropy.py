@@ -1,0 +1,80 @@
+"""The cross entropy of a full softmax on CUDA, in which scores become their own gradient in place.
+
+PyTorch's writes the scores of all words four times over, in single precision. Here they stay as the matrix product gave
+them: one Triton kernel reads a row for its sum, and puts P − [is the target] where the scores were.
+"""
+
+# ruff: noqa: N803 — Triton's compile-time constants are written in capitals
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+NOWHERE = tl.constexpr(-1e30)  # below all scores; finite, so that a difference of two is no NaN
+BLOCK = 4096  # words that a program reads at a time
+WARPS = 8
+ALIGNED = 8  # columns, for matrix units
+
+
+def cross_entropy(h: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> Tensor:
+    """−log P of targets. Under autocast products are in its precision, as those of a linear layer are.
+
+    h [T, H], weight [V, H], bias [V], target [T] -> [T] in single precision
+    """
+    if torch.is_autocast_enabled(h.device.type):
+        kind = torch.get_autocast_dtype(h.device.type)
+        h, weight, bias = (each.to(kind) for each in (h, weight, bias))
+    values: Tensor = _CrossEntropy.apply(h, weight, bias, target)  # type: ignore[no-untyped-call]
+    return values
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """h [T, H], weight [V, H], bias [V], target [T] -> [T]"""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, weight: Tensor, bias: Tensor, target: Tensor) -> Tensor:
+        with torch.autocast(h.device.type, enabled=False):
+            scores = torch.nn.functional.linear(h, weight, bias)
+        values = torch.empty(len(scores), dtype=torch.float32, device=scores.device)
+        if len(scores):
+            _cross_entropy[(len(scores),)](scores, target, values, scores.shape[1], BLOCK=BLOCK, num_warps=WARPS)
+        ctx.save_for_backward(h, weight, scores)  # now their gradient
+        return values
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        h, weight, of_scores = ctx.saved_tensors
+        size, share = h.shape[1], gradient.to(h.dtype)[:, None]
+        with_bias = torch.cat([h * share, share, share.new_zeros(len(h), -(size + 1) % ALIGNED)], 1)
+        of_weight = of_scores.T @ with_bias  # the bias's gradient is that of a weight whose input is 1
+        return of_scores @ weight * share, of_weight[:, :size], of_weight[:, size], None
+
+
+@triton.jit
+def _cross_entropy(scores, target, values, num_words, BLOCK: tl.constexpr):
+    """scores [T, V], target [T] -> values [T]; scores become the gradient of the values"""
+    row = tl.program_id(0).to(tl.int64)
+    scores += row * num_words
+    place = tl.arange(0, BLOCK)
+    highest = tl.full((BLOCK,), NOWHERE, tl.float32)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for first in range(0, num_words, BLOCK):
+        score = tl.load(scores + first + place, first + place < num_words, -float("inf")).to(tl.float32)
+        before, highest = highest, tl.maximum(highest, score)
+        total = total * tl.exp(before - highest) + tl.exp(score - highest)
+    peak = tl.max(highest, 0)
+    log_sum = peak + tl.log(tl.sum(total * tl.exp(highest - peak), 0))
+    word = tl.load(target + row)
+    tl.store(values + row, log_sum - tl.load(scores + word).to(tl.float32))
+    tl.debug_barrier()  # the target's score may be read by another thread than overwrites it
+    for first in range(0, num_words, BLOCK):
+        score = tl.load(scores + first + place, first + place < num_words, -float("inf")).to(tl.float32)
+        share = tl.exp(score - log_sum) - tl.where(first + place == word, 1.0, 0.0)
+        tl.store(scores + first + place, share.to(scores.dtype.element_ty), first + place < num_words)

@@ -8,7 +8,9 @@ from trellex.heads import fused_cross_entropy, fused_shelves
 from trellex.nmt.lstm import fused_energies
 from trellex.trellis import fused, fused_sample, fused_words
 
-WHOLE = set("num_rows num_words num_draws num_bits num_steps limit length k reads width size steps".split())
+WHOLE = {"num_rows", "num_words", "num_draws", "num_bits", "num_steps", "limit", "length", "k"} | {
+    "reads", "width", "size", "steps"
+}  # fmt: skip
 INTEGERS = {"masks": "*i32"} | dict.fromkeys(("numbers", "numbers_ahead", "target", "words", "order", "first"), "*i64")
 
 
@@ -37,4 +39,4 @@ for half in ((), ("states", "of_reads")):
 
 for kernel in (fused_energies._energies, fused_energies._gradients):
     half = [name for name in kernel.arg_names if name.endswith(("queries", "keys"))]
-    compile_kernel(kernel, "fp32", half, WIDTH=64, COLUMNS=64)
+    compile_kernel(kernel, "fp32", half, WORDS=fused_energies.WORDS, COLUMNS=fused_energies.COLUMNS)

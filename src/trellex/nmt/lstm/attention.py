@@ -37,6 +37,5 @@ class ConcatAttention(nn.Module):
         if torch.is_grad_enabled() and has_kernels(keys) and keys.dtype != torch.float64:
             from trellex.nmt.lstm import fused_energies
 
-            if keys.shape[1] <= fused_energies.WIDEST:
-                return fused_energies.energies(queries, keys, self.energy.weight[0])
+            return fused_energies.energies(queries, keys, self.energy.weight[0])
         return self.energy(torch.tanh(queries[:, :, None] + keys[:, None]))[..., 0]  # of [N, T, S, H]

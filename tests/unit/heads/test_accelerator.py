@@ -63,6 +63,25 @@ def test_as_in_main_memory(spec, rows):
         assert ((drawn >= 0) & (drawn < V)).all()
 
 
+@pytest.mark.parametrize("spec", ["softmax", *SPECS[:5]], ids=str)
+@pytest.mark.parametrize("autocast", [False, True])
+def test_losses_by_kernels(spec, autocast):
+    """In single and half precision, unlike in double, kernels compute them."""
+    here, there = Heads(spec), Heads(spec).cuda()
+    h, words = torch.randn(300, H), torch.randint(V, (300,))
+    expected = here.head.loss(h, words)
+    with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+        found = there.head.loss(h.cuda(), words.cuda())
+    assert found.dtype == torch.float32
+    near = {"rtol": 0.05, "atol": 0.1} if autocast else {"rtol": 1e-4, "atol": 1e-4}
+    torch.testing.assert_close(found.cpu(), expected, **near)
+    expected.mean().backward()
+    found.mean().backward()
+    for mine, theirs in zip(here.parameters(), there.parameters(), strict=True):
+        if mine.grad is not None:
+            assert (theirs.grad.cpu() - mine.grad).norm() <= near["rtol"] * mine.grad.norm()
+
+
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize(
     "options",

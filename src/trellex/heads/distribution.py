@@ -82,6 +82,10 @@ class Distribution(ABC):
         """The first of the words that `topk` gives, faster because it needs no probability. h [.., H] -> words [..]"""
         return like(self._best(self._rows(h)), h).reshape(h.shape[:-1])
 
+    def best_at_once(self, h: Array) -> Array:
+        """`best`, or −1 where that takes a second look, for which an accelerator would be waited for. -> words [..]"""
+        return like(self._best_at_once(self._rows(h)), h).reshape(h.shape[:-1])
+
     def sample(self, h: Array, temperature: float = 1.0, generator: Any = None) -> Array:
         """Words drawn with probabilities in proportion to P^(1 / temperature). h [.., H] -> words [..]
 
@@ -119,6 +123,9 @@ class Distribution(ABC):
 
     def _best(self, h: Array) -> Array:
         return self._topk(h, 1)[0][:, 0]
+
+    def _best_at_once(self, h: Array) -> Array:
+        return self._best(h)
 
     @abstractmethod
     def _sample(self, h: Array, temperature: float, generator: Any) -> Array:

@@ -192,6 +192,13 @@ class ShelfDistribution(Shelving, Distribution):
             rows, read = rows[open_rows], join([read, shelves[:, :count]], -1)[open_rows]
         return words, log_probs
 
+    def _best_at_once(self, h: Array) -> Array:
+        """The best on visited shelves, unless the next shelf is more probable than that word."""
+        logits = self._fetched_logits(h)
+        shelves = self._first_shelves(logits)
+        words, log_probs, following = self._topk_on(h, logits, shelves, 1, self.visit, self.visit)
+        return namespace(words).where(log_probs[:, 0] < following, -1, words[:, 0])
+
     def _topk_on(
         self, h: Array, logits: Array, shelves: Array, k: int, count: int, visited: int = 0
     ) -> tuple[Array, Array, Array]:

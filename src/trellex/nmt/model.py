@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from trellex.heads import Head
 from trellex.nmt.network import Network, NetworkState
+from trellex.nmt.recorded_greedy import RecordedGreedy
 from trellex.text.batches import as_rows, pad
 from trellex.text.vocabulary import BOS, EOS
 
@@ -46,6 +47,11 @@ class TranslationModel(nn.Module):
             )
         self.network, self.head = network, head
         self._process = os.getpid()
+        self._recorded: RecordedGreedy | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Recordings stay where they are."""
+        return {**self.__dict__, "_recorded": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Unpickled, it belongs to this process."""
@@ -77,6 +83,14 @@ class TranslationModel(nn.Module):
                 yield
         finally:
             self.train(training)
+
+    def greedy(self, sources: Sequence[NDArray[Any]], limits: Sequence[int]) -> list[list[int] | None]:
+        """On a GPU, the best words of each source, at most so many; None of what the common search must find."""
+        if self.device.type != "cuda" or self.training:
+            return [None] * len(sources)
+        if self._recorded is None:
+            self._recorded = RecordedGreedy(self.network, self.head)
+        return self._recorded(sources, limits)
 
     def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> SearchState:
         """Read source sentences and the first BOS. sources: ids of each -> state of N rows, with attention if asked"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, Protocol, Self
 
 from torch import Tensor, nn
@@ -11,7 +12,9 @@ from trellex.nmt.settings import ModelSettings
 
 
 class NetworkState(Protocol):
-    """What a network carries from word to word, a row a sentence."""
+    """What a network carries from word to word: tensors with a row for every sentence."""
+
+    def __iter__(self) -> Iterator[Tensor]: ...
 
     def select(self, rows: Tensor) -> Self:
         """The same with these rows, in this order, possibly repeated."""

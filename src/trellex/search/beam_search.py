@@ -26,9 +26,9 @@ def greedy(
     sources: ids of each sentence, none of them empty -> one hypothesis of each
     """
     limits = [length_limit(len(source)) for source in sources]
+    own: Sequence[Sequence[int] | None] = [None] * len(sources)
     if not scores and not attention and isinstance(model, GreedyModel):
-        found = ([int(word) for word in words] for words in model.greedy(sources, limits))
-        return [Hypothesis([word for word in words if word != EOS], [np.nan] * len(words), np.nan) for words in found]
+        own = model.greedy(sources, limits)
 
     def choose(rows: Open) -> Choice:
         if scores:
@@ -37,8 +37,23 @@ def greedy(
         best = model.best(rows.state)
         return Choice(None, best, np.full(len(best), np.nan))
 
-    hypotheses = grow(model, sources, choose, limits=limits, length_penalty=length_penalty, attention=attention)
-    return [best for (best,) in hypotheses]
+    left = [place for place, words in enumerate(own) if words is None]
+    others = iter(
+        grow(
+            model,
+            [sources[place] for place in left],
+            choose,
+            limits=[limits[place] for place in left],
+            length_penalty=length_penalty,
+            attention=attention,
+        )
+    )
+    return [next(others)[0] if words is None else _without_scores(words) for words in own]
+
+
+def _without_scores(words: Sequence[int]) -> Hypothesis:
+    """words: up to EOS, where that was reached"""
+    return Hypothesis([int(word) for word in words if word != EOS], [np.nan] * len(words), np.nan)
 
 
 def beam(

@@ -49,8 +49,11 @@ class Model(Protocol):
 class GreedyModel(Protocol):
     """A model that also finds greedy translations by itself, without coming back at every word: say, on a GPU."""
 
-    def greedy(self, sources: Sequence[NDArray[Any]], limits: Sequence[int]) -> Sequence[Sequence[int]]:
-        """The best words again and again, of each source at most so many, up to EOS where that was reached."""
+    def greedy(self, sources: Sequence[NDArray[Any]], limits: Sequence[int]) -> Sequence[Sequence[int] | None]:
+        """The best words again and again, of each source at most so many, up to EOS where that was reached.
+
+        None where it cannot tell: the common search finds those.
+        """
 
 
 class Hypothesis(NamedTuple):

@@ -1,19 +1,16 @@
-"""Recorded steps: CUDA graphs of training steps, one for each shape of batches, each replayed by a single call.
-
-A step is a thousand small kernels, which a GPU ends sooner than the host launches them one by one.
-"""
+"""Recorded steps: CUDA graphs of training steps, one for each shape of batches, each replayed by a single call."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-WARM_UP = 3  # steps before any is recorded, in which libraries prepare themselves and optimisers their moments
+from trellex.nmt.recorder import WARM_UP, Recorder, WaitsForDeviceError
+
 MOST_RECORDED = 512  # shapes; steps of others are taken directly
 
 
@@ -38,8 +35,7 @@ class RecordedSteps:
         self._step, self._largest = step, largest
         self._taken, self._is_direct = 0, False
         self._recordings: dict[tuple[torch.Size, ...], _Recording] = {}
-        self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self._memory = torch.cuda.graph_pool_handle()
+        self._recorder = Recorder()
 
     def __call__(self, *batch: Tensor) -> Tensor:
         recording = self._recording_of(batch)
@@ -63,53 +59,26 @@ class RecordedSteps:
                 self._recordings[shape] = self._recorded(*batch)
             except torch.OutOfMemoryError:
                 self._recordings.clear()
+                self._recorder.release()
                 self._is_direct = True
                 return None
         return self._recordings[shape]
 
     def _directly(self, *batch: Tensor) -> Tensor:
-        """On the stream of recordings, so that what belongs to a stream is ready for them."""
+        """The first of them, in which optimisers make their moments, too."""
         self._taken += 1
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
-            loss = self._without_waiting(*batch) if self._taken == WARM_UP else self._step(*batch)
-        torch.cuda.current_stream().wait_stream(self._stream)
-        return loss
-
-    def _without_waiting(self, *batch: Tensor) -> Tensor:
+        compute = partial(self._step, *batch)
+        if self._taken != WARM_UP:
+            return self._recorder.direct(compute)
         chance = torch.cuda.get_rng_state()
         try:
-            with _waiting_refused():
-                return self._step(*batch)
-        except RuntimeError as error:
-            if "synchronizing" not in str(error):
-                raise
+            return self._recorder.direct(compute, may_wait=False)
+        except WaitsForDeviceError:
             self._is_direct = True
         torch.cuda.set_rng_state(chance)
-        return self._step(*batch)
+        return self._recorder.direct(compute)
 
     def _recorded(self, *batch: Tensor) -> _Recording:
-        """Nothing is computed yet. All recordings share memory, for none is replayed beside another."""
         places = tuple(values.clone() for values in batch)
-        graph = torch.cuda.CUDAGraph()
-        torch.cuda.synchronize()
-        with torch.cuda.stream(self._stream):
-            graph.capture_begin(pool=self._memory, capture_error_mode="thread_local")
-            try:
-                loss = self._step(*places)
-            finally:
-                graph.capture_end()
+        graph, loss = self._recorder.recorded(partial(self._step, *places))
         return _Recording(graph, places, loss)
-
-
-@contextmanager
-def _waiting_refused() -> Iterator[None]:
-    """PyTorch raises RuntimeError where it would wait for the device."""
-    mode = torch.cuda.get_sync_debug_mode()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that this is new
-        torch.cuda.set_sync_debug_mode("error")
-        try:
-            yield
-        finally:
-            torch.cuda.set_sync_debug_mode(mode)

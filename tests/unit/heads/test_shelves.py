@@ -59,6 +59,22 @@ def test_any_shelves_agree_with_enumeration(vocab, words, visit, memory, seed):
     check(random_head(spec, vocab, scale=1.5), spec, hidden_states(3, seed))
 
 
+@pytest.mark.parametrize("visit", [1, 2, 4, 99])
+def test_at_once_the_best_word_is_told_where_no_other_shelf_may_hold_a_better(visit):
+    spec = shelves(words=4, visit=visit, memory=4, code="random")
+    head, h = random_head(spec, 50), hidden_states(200)
+    log_probs, found = all_log_probs(head, h), head.best_at_once(h).numpy()
+    all_shelves = torch.arange(head.num_shelves).expand(len(h), -1)
+    log_shelves = head.log_prob_of_shelves(head.shelf_logits(h), all_shelves).detach().numpy()
+    visited = np.argsort(-log_shelves, -1)[:, : head.visit]
+    is_visited = (head.place_of(np.arange(50))[0] == visited[..., None]).any(1)  # [T, V]
+    np.put_along_axis(log_shelves, visited, -np.inf, -1)
+    is_told = np.where(is_visited, log_probs, -np.inf).max(-1) >= log_shelves.max(-1)
+    assert np.array_equal(found, np.where(is_told, log_probs.argmax(-1), -1))
+    assert is_told.any()
+    assert is_told.all() == (visit > 2)
+
+
 class TestTies:
     @pytest.mark.parametrize("vocab", [2, 13, 50, 64])
     def test_all_words_and_shelves(self, vocab):

@@ -37,6 +37,14 @@ def test_settings_without_scores_lead_there(model):
     assert [best.words for (best,) in found] == [[7, 7], [7]]
 
 
+def test_what_it_cannot_tell_comes_from_the_common_search(model, monkeypatch):
+    monkeypatch.setattr(model, "greedy", lambda sources, limits: [None, np.array([7, EOS])])
+    first, second = greedy(model, SOURCES, scores=False)
+    (expected,) = greedy(Table(0, size=8), SOURCES[:1])
+    assert (first.words, first.is_finished) == (expected.words, expected.is_finished)
+    assert (second.words, second.is_finished) == ([7], True)
+
+
 def test_scores_come_from_the_common_search(model):
     with_scores = greedy(model, SOURCES)
     assert with_scores == greedy(Table(0, size=8), SOURCES)

@@ -60,15 +60,28 @@ class Decoder(nn.Module):
             return self._run(embedded, state)
         outputs = []
         for step in range(words.shape[1]):
-            fed = torch.cat([embedded[:, step], self.dropout(state.output).to(embedded.dtype)], -1)[:, None]
-            output, state = self._run(fed, state)
+            output, state = self._run(self._fed(embedded[:, step], state)[:, None], state)
             outputs.append(output)
         return torch.cat(outputs, 1), state
+
+    def step(self, words: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """Read a word in every row [N]; return what the head reads after it [N, H], and the next state."""
+        embedded = self.dropout(self.embedding(words))
+        h, c = self.lstm.cell(self._fed(embedded, state) if self.input_feeding else embedded, state.h, state.c)
+        output = self._attentional(self.dropout(h)[:, None], state)[:, 0]
+        return output, state._replace(h=h, c=c, output=output)
+
+    def _fed(self, embedded: Tensor, state: DecoderState) -> Tensor:
+        """What the LSTM reads with input feeding. embedded [N, E] -> [N, E + H]"""
+        return torch.cat([embedded, self.dropout(state.output).to(embedded.dtype)], -1)
 
     def _run(self, inputs: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """inputs [N, T, E] -> outputs [N, T, H]"""
         hidden, (h, c) = self.lstm(inputs, (state.h[None].contiguous(), state.c[None].contiguous()))
-        hidden = self.dropout(hidden)
-        context = self.attention(hidden, state.keys, state.states, state.mask)
-        output = torch.tanh(self.combine(torch.cat([context, hidden], -1)))
+        output = self._attentional(self.dropout(hidden), state)
         return output, state._replace(h=h[0], c=c[0], output=output[:, -1])
+
+    def _attentional(self, hidden: Tensor, state: DecoderState) -> Tensor:
+        """hidden [N, T, H] -> h~ [N, T, H]"""
+        context = self.attention(hidden, state.keys, state.states, state.mask)
+        return torch.tanh(self.combine(torch.cat([context, hidden], -1)))

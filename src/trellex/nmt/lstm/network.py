@@ -39,8 +39,7 @@ class LSTMNetwork(Network):
         return self.decoder.start(states, mask, summary)
 
     def step(self, state: DecoderState, words: Tensor) -> tuple[Tensor, DecoderState]:
-        hidden, state = self.decoder(words[:, None], state)
-        return hidden[:, -1], state
+        return self.decoder.step(words, state)
 
     def attention(self, state: DecoderState) -> Tensor:
         return self.decoder.attention.shares(state.h[:, None], state.keys, state.mask)[:, 0]

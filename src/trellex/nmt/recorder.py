@@ -1,0 +1,103 @@
+"""A recorder: what a GPU computes, kept as CUDA graphs, each replayed by a single call.
+
+Small kernels end sooner than the host launches them one by one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TypeVar
+
+import torch
+
+WARM_UP = 3  # times that something is computed before it is recorded, in which libraries prepare themselves
+
+Result = TypeVar("Result")
+
+
+class WaitsForDeviceError(RuntimeError):
+    """What waits for the device cannot be recorded."""
+
+
+class Recorder:
+    """Records on a stream of its own. All recordings share memory, for none is replayed beside another."""
+
+    def __init__(self) -> None:
+        self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self.release()
+
+    def release(self) -> None:
+        """Let the memory go with the last recording."""
+        self._memory = torch.cuda.graph_pool_handle()
+        self._first: torch.cuda.CUDAGraph | None = None  # as long as there is one, the memory can be shared
+
+    def direct(self, compute: Callable[[], Result], may_wait: bool = True) -> Result:
+        """Computed on the stream of recordings, so that what belongs to a stream is ready for them.
+
+        Where it may not wait for the device, WaitsForDeviceError is raised; in other threads, too, for so long.
+        """
+        current = torch.cuda.current_stream()
+        self._stream.wait_stream(current)
+        try:
+            with torch.cuda.stream(self._stream), nullcontext() if may_wait else _waiting_refused():
+                return compute()
+        finally:
+            current.wait_stream(self._stream)
+
+    def recorded(self, compute: Callable[[], Result]) -> tuple[torch.cuda.CUDAGraph, Result]:
+        """The recording, and where it will leave its result. Nothing is computed yet."""
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        with torch.cuda.stream(self._stream):
+            graph.capture_begin(pool=self._memory, capture_error_mode="thread_local")
+            try:
+                result = compute()
+            finally:
+                graph.capture_end()
+        self._first = self._first or graph
+        return graph, result
+
+
+class Replayed:
+    """Computes the same again and again, directly at first, then by a recording.
+
+    recorder: of a GPU; without one all is computed directly
+    """
+
+    def __init__(self, recorder: Recorder | None) -> None:
+        self._recorder, self._taken = recorder, 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    @property
+    def is_recorded(self) -> bool:
+        return self._graph is not None
+
+    def __call__(self, compute: Callable[[], None]) -> None:
+        """compute: does not wait for the device; what it reads and changes stays in its place"""
+        if self._recorder is None:
+            return compute()
+        if self._taken < WARM_UP:
+            self._taken += 1
+            return self._recorder.direct(compute)
+        if self._graph is None:
+            self._graph, _ = self._recorder.recorded(compute)
+        return self._graph.replay()
+
+
+@contextmanager
+def _waiting_refused() -> Iterator[None]:
+    """Raises WaitsForDeviceError where PyTorch would wait for the device."""
+    mode = torch.cuda.get_sync_debug_mode()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that this is new
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            yield
+        except RuntimeError as error:
+            if "synchronizing" not in str(error):
+                raise
+            raise WaitsForDeviceError(str(error)) from error
+        finally:
+            torch.cuda.set_sync_debug_mode(mode)

@@ -19,7 +19,7 @@ def overview(direction: Direction) -> Table | None:
     headings += ["dev, best", "test, greedy", "test, beam 5", f"F1 of words from rank {RARE:,} on"]
     table = Table(f"{direction.title}: cost and quality ({seeds(direction)})", headings)
     for name, method in direction.methods.items():
-        size = method.first.size
+        size = next((each.size for each in method.results if each.size.multiply_adds), method.first.size)
         table.add(
             name,
             f"{size.output_parameters:,}",

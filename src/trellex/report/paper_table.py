@@ -58,7 +58,9 @@ def _times(corpus: Corpus, timed: Direction) -> Table:
     for measured, relative, _ in TIMES:
         headings += [measured, relative, *papers]
     table = Table(f"{corpus.name}: time ({timed.name})", headings, notes=_how_timed(timed))
-    for name in timed.methods:
+    for name, method in timed.methods.items():
+        if not any(result.timing for result in method.results) and name not in (rows or {}):
+            continue  # a row of nothing
         cells = [name]
         for _, relative, figure in TIMES:
             own = _mean_time(timed, name, figure)

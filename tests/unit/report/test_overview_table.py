@@ -44,6 +44,11 @@ class TestRow:
         assert found["softmax (tied)"][2:4] == ["33,816,576", "1.01 ×"]  # more than a softmax's
         assert found["shelves"][2:4] == ["524,288", "1/64"]
 
+    def test_costs_of_a_seed_that_has_them(self, tmp_path):
+        results = [make_result(sentences=20), measured(512 * 65536, 21.0, seed=2)]
+        (found,) = directions(results, tmp_path)
+        assert rows(overview(found))["softmax"][2:5] == ["33,554,432", "1/1", "21.00"]
+
     def test_qualities_over_seeds(self, direction):
         one, two = direction.methods["softmax"].results
         greedy, beam = ([each.scores[search].token_bleu for each in (one, two)] for search in ("greedy", "beam 5"))

@@ -117,6 +117,14 @@ class TestTime:
             "–", "–", "0.822 ×", "–", "–", "1.50 ×", "–", "–", "19.9 ×",
         ]  # fmt: skip
 
+    def test_what_neither_timed(self, tmp_path):
+        untimed = make_result(head={"type": "shelves"}, sentences=9)
+        untimed.timing = None
+        (table,) = paper_table.times_of(
+            ResultSet.load(save_all([make_result(sentences=9), untimed], tmp_path)).corpora[0]
+        )
+        assert list(rows(table)) == ["softmax"]
+
     def test_a_direction_that_the_paper_did_not_time(self, tmp_path):
         results = [result for result in all_results(sentences=9) if result.cell.method in ("softmax", "binary-ec")]
         kept = [x for x in results if x.cell.direction == "en-ja" or x.cell.method == "softmax"]

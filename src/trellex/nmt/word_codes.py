@@ -32,9 +32,15 @@ class WordCodes(NamedTuple):
     def check(self, source_size: int, target_size: int) -> WordCodes:
         """The same. Raises ValueError unless they are codes of so many words, whose numbers have no gaps."""
         for (side, code), size in zip(self._asdict().items(), (source_size, target_size), strict=True):
-            if code.vocab_size != size or code.automaton is not None:
-                raise ValueError(f"{side}: expected a code of {size} words whose numbers have no gaps, got {code}")
+            check_words(code, size, side)
         return self
+
+
+def check_words(code: Code, size: int, name: str = "code") -> Code:
+    """The same. Raises ValueError unless it is a code of so many words, whose numbers have no gaps."""
+    if code.vocab_size != size or code.automaton is not None:
+        raise ValueError(f"{name}: expected a code of {size} words whose numbers have no gaps, got {code}")
+    return code
 
 
 def code_file(side: str) -> str:

@@ -8,19 +8,25 @@ import torch
 from mutations import seal
 
 from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
+from trellex.loaded import LoadedModel
+from trellex.nmt.build import build_model
 from trellex.nmt.composed_embedding import ComposedEmbedding
-from trellex.nmt.settings import EmbeddingSettings
+from trellex.nmt.settings import EmbeddingSettings, ModelSettings
 from trellex.runtime.composed import ComposedVectors
 from trellex.runtime.composed_shelves import ComposedShelves
 from trellex.runtime.composed_softmax import ComposedSoftmax
+from trellex.runtime.export import export
 from trellex.runtime.folder import MANIFEST
 from trellex.runtime.model import load_export
 from trellex.search import beam, greedy
+from trellex.text.manifest import TextSettings
+from trellex.text.vocabulary import MARKERS, Vocabulary
 
 COMPOSED = {"type": "composed", "code": "random", "memory": 3, "residual": 4}
 TIED = {"type": "softmax", "tied": True}
 SHELVES = {"type": "shelves", "words": 8, "visit": 2, "memory": 3, "code": "random"}
 OPTIONS = {"embeddings": COMPOSED, "target_size": 300, "hidden_size": 32}
+TEXT = TextSettings(source_language="en", target_language="de", source_tokenizer="moses", target_tokenizer="moses")
 HEADS = ["softmax", "binary-ec", "hybrid-9-ec", TIED, SHELVES]
 
 
@@ -119,6 +125,17 @@ def test_the_layers_of_tied_words_are_composed_too(both):
         assert model.network.target_vectors is model.layer.vectors
 
 
+@pytest.mark.parametrize("head", ["binary-ec", TIED, {**SHELVES, "words": 64, "memory": 7}], ids=str)
+def test_many_words_take_few_bytes(tmp_path, head):
+    """65,536 on either side, which would have 33 MB of vectors in 8 bits."""
+    words = Vocabulary([*MARKERS, *(f"{place:x}" for place in range((1 << 16) - len(MARKERS)))], [9] * (1 << 16))
+    settings = ModelSettings(embedding_size=256, hidden_size=256, embeddings={**COMPOSED, "memory": 6, "residual": 32})
+    model = build_model(settings, head, len(words), len(words))
+    export(LoadedModel(model, TEXT, words, words, model.head.spec), tmp_path / "export", "compact")
+    assert sum(path.stat().st_size for path in (tmp_path / "export").iterdir()) < 12e6
+    assert load_export(tmp_path / "export").model.start([np.arange(5)]).hidden.shape == (1, 256)
+
+
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_other_exports_hold_tables_and_no_codes(both, precision):
     folder = both("binary-ec", precision, **OPTIONS)[2]
@@ -130,8 +147,6 @@ def test_other_exports_hold_tables_and_no_codes(both, precision):
 class TestErrors:
     @pytest.fixture
     def folder(self, model_of, tmp_path):
-        from trellex.runtime.export import export
-
         export(model_of("binary-ec", **OPTIONS), tmp_path / "export", "compact")
         return tmp_path / "export"
 

@@ -28,9 +28,10 @@ def vocabulary(size, letter):
 def model_of():
     """Makes a model of random weights, large enough that it says different things, with what it needs to translate."""
 
-    def model_of(head, target_size=40, hidden_size=16, input_feeding=False, seed=0):
+    def model_of(head, target_size=40, hidden_size=16, input_feeding=False, seed=0, **network):
         torch.manual_seed(seed)
-        settings = ModelSettings(embedding_size=16, hidden_size=hidden_size, input_feeding=input_feeding)
+        sizes = {"embedding_size": 16, "hidden_size": hidden_size, "input_feeding": input_feeding}
+        settings = ModelSettings(**sizes, **network)
         source, target = vocabulary(SOURCE_SIZE, "s"), vocabulary(target_size, "t")
         model = build_model(settings, head, len(source), target).eval().requires_grad_(False)
         for parameter in model.parameters():

@@ -45,8 +45,9 @@ class TiedWords(nn.Module):
 
     def cost(self, scored: int) -> Cost:
         """What u and the scores of so many words take; the parameters are those it adds to the embedding's."""
-        words, size = self.vectors.shape
-        return linear_cost(self.project, is_output=False) + Cost(scored, 0, words, scored * size)
+        return linear_cost(self.project, is_output=False) + Cost(
+            scored, 0, self.bias.numel(), scored * self.project.out_features
+        )
 
 
 def factors_of(layer: nn.Linear | TiedWords, h: Tensor) -> tuple[Tensor, Tensor]:

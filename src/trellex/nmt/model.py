@@ -100,7 +100,7 @@ class TranslationModel(nn.Module):
         """Read source sentences: what `start` does before the first word."""
         lengths = torch.tensor([len(source) for source in sources])
         words = torch.from_numpy(pad(list(sources), EOS)).to(self.device)
-        nothing_yet = self.network.embedding.weight.new_empty(0)
+        nothing_yet = next(self.parameters()).new_empty(0)
         return SearchState(self.network.start(words, lengths), nothing_yet, np.empty(0) if attention else None)
 
     def step(self, state: SearchState, words: NDArray[np.int64]) -> SearchState:
@@ -139,7 +139,7 @@ class TranslationModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        return self.network.embedding.weight.device
+        return next(self.parameters()).device
 
 
 def target_pair(ids: NDArray[Any], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

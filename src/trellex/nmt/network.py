@@ -8,7 +8,9 @@ from typing import Any, Protocol, Self
 
 from torch import Tensor, nn
 
+from trellex.nmt.composed_embedding import ComposedEmbedding
 from trellex.nmt.settings import ModelSettings
+from trellex.nmt.word_codes import WordCodes
 
 
 class NetworkState(Protocol):
@@ -27,16 +29,30 @@ class Network(nn.Module, ABC):
         settings: its sizes
         source_size, target_size: vocabulary sizes
         embedding: the vectors of target words, which an output layer may share; new ones unless given
+        source_embedding: those of source words, likewise
     """
 
     settings: ModelSettings
     embedding: nn.Embedding
+    source_embedding: nn.Embedding
 
     @abstractmethod
     def __init__(
-        self, settings: Any, source_size: int, target_size: int, embedding: nn.Embedding | None = None
+        self,
+        settings: Any,
+        source_size: int,
+        target_size: int,
+        embedding: nn.Embedding | None = None,
+        source_embedding: nn.Embedding | None = None,
     ) -> None:
         super().__init__()
+
+    @property
+    def word_codes(self) -> WordCodes | None:
+        """Those that its word vectors are composed from, if they are."""
+        both = self.source_embedding, self.embedding
+        codes = [each.code for each in both if isinstance(each, ComposedEmbedding)]
+        return WordCodes(*codes) if codes else None
 
     @abstractmethod
     def forward(self, source: Tensor, lengths: Tensor, words: Tensor) -> Tensor:

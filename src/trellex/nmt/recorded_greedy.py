@@ -115,8 +115,12 @@ class RecordedGreedy:
         return self._network.embedding.weight.device
 
     def _check_weights(self) -> None:
-        """Recordings look for weights where they were: those that moved make them useless."""
+        """Recordings look for weights where they were: those that moved make them useless.
+
+        Vectors that are composed from weights are composed anew by asking for them.
+        """
         weights = [each.data_ptr() for part in (self._network, self._head) for each in part.parameters()]
+        weights.append(self._network.embedding.weight.data_ptr())
         if weights != self._weights:
             self._forget()
             self._weights = weights

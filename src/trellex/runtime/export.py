@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from trellex.heads import SoftmaxHead
 from trellex.loaded import LoadedModel
+from trellex.nmt.composed_embedding import ComposedEmbedding
 from trellex.nmt.model import TranslationModel
 from trellex.runtime.folder import RuntimeManifest, new_export
-from trellex.runtime.layers import LAYERS
+from trellex.runtime.layers import layer_of
 from trellex.runtime.model import NETWORKS
 from trellex.runtime.onnx_graph import Weights
 from trellex.text.pieces import pieces_file
@@ -29,7 +31,7 @@ def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str =
     model = loaded.model
     if precision not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
-    weights: Weights = {name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}
+    weights = _weights(model)
     for name, value in weights.items():
         if not np.isfinite(value).all():
             raise ValueError(f"the weight {name} is not finite: training diverged; take an earlier checkpoint")
@@ -47,5 +49,19 @@ def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str =
             pieces.save(new / pieces_file(side))
         if model.head.code is not None and not isinstance(model.head, SoftmaxHead):  # whose code was for training
             model.head.code.save(new / "code.json")
+        if manifest.composes and model.network.word_codes is not None:
+            for name, code in model.network.word_codes.by_file.items():
+                code.save(new / name)
         NETWORKS[manifest.model.type].save(new, manifest, weights)
-        LAYERS[type(manifest.head)].save(new, manifest, weights)
+        layer_of(manifest).save(new, manifest, weights)
+
+
+def _weights(model: TranslationModel) -> Weights:
+    """All weights of a model by name; composed word vectors as a table, too, and as the parts that add up to it."""
+    weights = model.state_dict()
+    with torch.no_grad():
+        for name, module in model.named_modules():
+            if isinstance(module, ComposedEmbedding):
+                parts = dict(zip(("table", "residual", "project"), module.parts(), strict=True))
+                weights |= {f"{name}.{part}": value for part, value in (parts | {"weight": module.weight}).items()}
+    return {name: value.detach().float().cpu().numpy() for name, value in weights.items()}

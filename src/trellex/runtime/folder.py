@@ -50,6 +50,11 @@ class RuntimeManifest(Sealed):
         return self.precision == "compact"
 
     @property
+    def composes(self) -> bool:
+        """Whether word vectors are composed as they are read, instead of once, when they are exported."""
+        return self.is_compact and self.model.embeddings.is_composed
+
+    @property
     def variants(self) -> dict[str, str]:
         """The arithmetic of graphs by a part of their names: unsigned, or signed for CPUs that prefer it."""
         if not self.is_int8:

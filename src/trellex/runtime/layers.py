@@ -16,6 +16,8 @@ from trellex.heads.spec import (
 )
 from trellex.runtime.adaptive import AdaptiveLayer
 from trellex.runtime.code import CodeLayer
+from trellex.runtime.composed_shelves import ComposedShelves
+from trellex.runtime.composed_softmax import ComposedSoftmax
 from trellex.runtime.differentiated import DifferentiatedLayer
 from trellex.runtime.folder import Export, RuntimeManifest
 from trellex.runtime.hierarchical import HierarchicalLayer
@@ -36,6 +38,14 @@ class Layer(Protocol):
         """Write the files that `load` reads. weights: arrays of the whole model by name, such as head.linear.bias"""
 
 
+def layer_of(manifest: RuntimeManifest) -> type[Layer]:
+    """The layer of an exported model, which may be another where word vectors are composed as they are read."""
+    kind = type(manifest.head)
+    is_composed = manifest.composes and manifest.head.uses_embedding and kind in COMPOSED
+    return COMPOSED[kind] if is_composed else LAYERS[kind]
+
+
+COMPOSED: dict[type[HeadSpec], type[Layer]] = {SoftmaxSpec: ComposedSoftmax, ShelvesSpec: ComposedShelves}
 LAYERS: dict[type[HeadSpec], type[Layer]] = {
     SoftmaxSpec: SoftmaxLayer,
     BinarySpec: CodeLayer,

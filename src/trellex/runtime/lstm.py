@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.heads.distribution import Distribution
+from trellex.runtime.composed import ComposedVectors
+from trellex.runtime.composed_shelves import ComposedShelves
+from trellex.runtime.composed_softmax import ComposedSoftmax
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
 from trellex.runtime.session import Session
 from trellex.runtime.shelves import ShelvesLayer
@@ -76,12 +79,19 @@ class RuntimeLSTM:
         )
         self.decoder = Session(export, "decoder", threads).check(words=None, output=size, **states, **fed)
         width, vocab_size = self.decoder.width("words"), manifest.vocab_size
-        sources = RoundedVectors if manifest.is_compact else Vectors
-        self.source_vectors = sources.load(export, "source.vectors", source_size, self.encoder.width("embedded"))
+        source_width = self.encoder.width("embedded")
+        self.source_vectors: Callable[[Ints], Floats]
         self.target_vectors: Callable[[Ints], Floats]
-        if manifest.is_compact and isinstance(layer, ShelvesLayer):
+        if manifest.composes:
+            self.source_vectors = ComposedVectors.load(export, "source", source_size, source_width)
+        else:
+            sources = RoundedVectors if manifest.is_compact else Vectors
+            self.source_vectors = sources.load(export, "source.vectors", source_size, source_width)
+        if manifest.is_compact and isinstance(layer, ShelvesLayer | ComposedShelves | ComposedSoftmax):
             self.decoder.check(words=manifest.model.embedding_size)
             self.target_vectors = layer.vectors
+        elif manifest.composes:
+            self.target_vectors = ComposedVectors.load(export, "target", vocab_size, width)
         elif manifest.is_int8:
             parts = 1 if manifest.is_compact else GATES
             self.target_vectors = RoundedVectors.load(export, "target.vectors", vocab_size, width, parts)

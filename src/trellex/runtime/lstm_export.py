@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from trellex.heads.spec import ShelvesSpec
+from trellex.runtime.composed import Parts
 from trellex.runtime.folder import RuntimeManifest
 from trellex.runtime.onnx_graph import MICROSOFT, GraphBuilder, Weights, quantized, write_graph
 from trellex.runtime.rows import ZERO
@@ -26,10 +27,12 @@ def save_lstm(folder: Path, manifest: RuntimeManifest, weights: Weights) -> None
     weights = {name.removeprefix("network."): value for name, value in weights.items()}
     if manifest.head.uses_embedding:  # see SharedEmbedding
         weights["decoder.embedding.weight"] = weights["decoder.embedding.weight"] * model.embedding_size**0.5
-    weights = _balanced(weights) if is_int8 else weights
+    unbalanced, weights = weights, _balanced(weights) if is_int8 else weights
     of_source, of_target = (weights[f"{side}.embedding.weight"] for side in ("encoder", "decoder"))
     source, target = (folder / f"{side}.vectors.npy" for side in ("source", "target"))
-    if is_compact:
+    if manifest.composes:
+        _save_parts(folder, manifest, unbalanced)
+    elif is_compact:
         RoundedVectors.save(source, [of_source], *of_source.shape)
         if not isinstance(manifest.head, ShelvesSpec):  # which have a table that serves both, see ShelvesLayer.vectors
             RoundedVectors.save(target, [of_target], *of_target.shape)
@@ -49,14 +52,25 @@ def save_lstm(folder: Path, manifest: RuntimeManifest, weights: Weights) -> None
 
 def _balanced(weights: Weights) -> Weights:
     """The same model with source vectors within ±1 that reach it in each place, for one scale rounds them all."""
-    vectors = weights["encoder.embedding.weight"]
-    largest = np.maximum(np.abs(vectors).max(0), np.finfo(np.float32).tiny)
+    vectors, largest = weights["encoder.embedding.weight"], _largest(weights)
     names = [f"encoder.lstm.weight_ih_l0{suffix}" for suffix in ("", "_reverse")]
     return {
         **weights,
         "encoder.embedding.weight": vectors / largest,
         **{name: weights[name] * largest for name in names},
     }
+
+
+def _largest(weights: Weights) -> NDArray[np.float32]:
+    """Of all source vectors in each place, up or down. -> [E]"""
+    return np.maximum(np.abs(weights["encoder.embedding.weight"]).max(0), np.finfo(np.float32).tiny)
+
+
+def _save_parts(folder: Path, manifest: RuntimeManifest, weights: Weights) -> None:
+    """Write what vectors are composed from, those of the source as `_balanced` has them."""
+    length = manifest.model.embedding_size**0.5 if manifest.head.uses_embedding else 1
+    Parts.of(weights, "decoder.embedding").scaled(length).save(folder, "target")
+    Parts.of(weights, "encoder.embedding").scaled(1 / _largest(weights)).save(folder, "source")
 
 
 def _encoder_graph(weights: Weights, arithmetic: str) -> onnx.ModelProto:

@@ -14,7 +14,7 @@ from trellex.heads.distribution import Distribution
 from trellex.heads.spec import SoftmaxSpec
 from trellex.loaded import LoadedModel
 from trellex.runtime.folder import REMEDY, Export
-from trellex.runtime.layers import LAYERS
+from trellex.runtime.layers import layer_of
 from trellex.runtime.lstm import RuntimeLSTM
 from trellex.runtime.softmax_rows import SoftmaxRows
 from trellex.text.vocabulary import Vocabulary
@@ -89,6 +89,6 @@ def load_export(
     sums = {name: checksum for name, (_, checksum) in manifest.files.items()}
     pieces = manifest.text.load_pieces(folder, sums, REMEDY)
     is_by_rows = by_rows and isinstance(manifest.head, SoftmaxSpec)
-    layer = (SoftmaxRows if is_by_rows else LAYERS[type(manifest.head)]).load(export, threads)
+    layer = (SoftmaxRows if is_by_rows else layer_of(manifest)).load(export, threads)
     network = NETWORKS[manifest.model.type](export, len(source), threads, layer)
     return LoadedModel(RuntimeModel(network, layer), manifest.text, source, target, manifest.head, pieces=pieces)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -25,37 +27,75 @@ Ints = NDArray[np.int64]
 Floats = NDArray[Any]
 
 
-class ShelvesLayer(ShelfDistribution):
-    """The layer of the trellis and the words' vectors, which may already be multiplied by the layer u before them.
+class FoundShelves(ShelfDistribution):
+    """The layer of the trellis that finds shelves; what is on them is for others to say.
 
     Args:
         spec, code: see `ShelfDistribution`
         trellis: to its logits  [L, H]
+    """
+
+    def __init__(self, spec: ShelvesSpec, code: Code, trellis: Rows) -> None:
+        super().__init__(spec, code)
+        from trellex.runtime import row_products  # loads numba
+
+        self.hidden_size, self._trellis = trellis.weight.shape[1], trellis
+        self._products: Any = row_products
+        self._places = _places(self.ecc.register, self.num_shelves)
+
+    @staticmethod
+    def load_trellis(export: Export) -> tuple[ShelvesSpec, Code, Rows]:
+        """What this class takes. Raises ValueError that tells why the shelves do not fit."""
+        manifest = export.manifest
+        spec = manifest.head
+        assert isinstance(spec, ShelvesSpec)
+        with _fitting(export):
+            code = spec.check_code(load_code(export.file("code.json")), manifest.vocab_size)
+            length = CompleteCode(spec.memory).length(spec.shelf_bits(code.num_bits))
+            trellis = Rows.load(export, "shelves", (length,), manifest.model.hidden_size, manifest.is_int8)
+            return spec, code, trellis
+
+    @staticmethod
+    def save_trellis(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
+        weight, bias = (weights[f"head.shelves.{part}"] for part in ("weight", "bias"))
+        Rows.save(folder, "shelves", [weight], manifest.model.hidden_size, bias, manifest.is_int8)
+
+    def shelf_logits(self, h: Floats) -> Floats:
+        return self._trellis.multiply(h)
+
+    def log_prob_of_shelves(self, logits: Floats, shelves: Ints) -> Floats:
+        log_probs = np.empty(shelves.shape)
+        if self._products.log_probs_of_shelves(logits, self._places, shelves, log_probs):
+            return log_probs
+        return super().log_prob_of_shelves(logits, shelves)
+
+    def _first_shelves(self, logits: Floats) -> Ints:
+        shelves = np.empty((len(logits), min(self.visit + 1, self.num_shelves)), np.int64)
+        return shelves if self._products.best_shelves(logits, self._places, shelves) else super()._first_shelves(logits)
+
+
+class ShelvesLayer(FoundShelves):
+    """With the words' vectors, which may already be multiplied by the layer u before them.
+
+    Args:
+        spec, code, trellis: see `FoundShelves`
         words: in the order of their shelves and of their places there  [S · W, H], or [S · W, E] after u
         project: u, from H to E
     """
 
     def __init__(self, spec: ShelvesSpec, code: Code, trellis: Rows, words: Rows, project: Rows | None = None) -> None:
-        super().__init__(spec, code)
-        from trellex.runtime import row_products  # loads numba
-
-        self.hidden_size, self._trellis, self._project = trellis.weight.shape[1], trellis, project
+        super().__init__(spec, code, trellis)
+        self._project = project
         self._ids = self.words_on(np.arange(self.num_shelves)).reshape(-1)
         self._word_rows = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
-        self._products: Any = row_products
-        self._places = _places(self.ecc.register, self.num_shelves)
         tables = *trellis[:3], self._places, *self._word_rows
-        self._best_words = partial(row_products.best_words, *tables, self.width, self.visit)
+        self._best_words = partial(self._products.best_words, *tables, self.width, self.visit)
 
     @classmethod
     def load(cls, export: Export, threads: int) -> Self:
         manifest = export.manifest
-        spec, size = manifest.head, manifest.model.hidden_size
-        assert isinstance(spec, ShelvesSpec)
-        try:
-            code = spec.check_code(load_code(export.file("code.json")), manifest.vocab_size)
-            length = CompleteCode(spec.memory).length(spec.shelf_bits(code.num_bits))
-            trellis = Rows.load(export, "shelves", (length,), size, manifest.is_int8)
+        (spec, code, trellis), size = cls.load_trellis(export), manifest.model.hidden_size
+        with _fitting(export):
             shelving, project = Shelving(spec, code), None
             if manifest.is_compact:
                 project = Rows.load(export, "project", (manifest.model.embedding_size,), size, is_rounded=False)
@@ -63,15 +103,12 @@ class ShelvesLayer(ShelfDistribution):
             shape = shelving.num_shelves, shelving.width
             words = Rows.load(export, "words", shape, width, manifest.is_int8, mapped=True)
             return cls(spec, code, trellis, words, project)
-        except ValueError as error:
-            problem = str(error).removesuffix(f"; {REMEDY}")
-            raise ValueError(f"{export.path}: the shelves do not fit ({problem}); {REMEDY}") from error
 
     @staticmethod
     def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
         spec, size, is_int8 = manifest.head, manifest.model.hidden_size, manifest.is_int8
         assert isinstance(spec, ShelvesSpec)
-        Rows.save(folder, "shelves", [weights["head.shelves.weight"]], size, weights["head.shelves.bias"], is_int8)
+        FoundShelves.save_trellis(folder, manifest, weights)
         vectors, project, bias = tied_words(weights, "head.words")
         shelving = Shelving(spec, load_code(folder / "code.json"))
         ids = shelving.words_on(np.arange(shelving.num_shelves))
@@ -83,9 +120,6 @@ class ShelvesLayer(ShelfDistribution):
             rows = (block @ project for block in rows)
         width = len(project) if manifest.is_compact else size
         Rows.save(folder, "words", rows, width, np.where(ids < 0, 0, bias[ids]), is_int8)
-
-    def shelf_logits(self, h: Floats) -> Floats:
-        return self._trellis.multiply(h)
 
     def word_scores(self, h: Floats, shelves: Ints) -> Floats:
         scores = np.empty((*shelves.shape, self.width), np.float32)
@@ -101,16 +135,6 @@ class ShelvesLayer(ShelfDistribution):
         """What is multiplied with the rows of words. h [N, H] -> [N, H] or [N, E]"""
         return h if self._project is None else self._project.multiply(h)
 
-    def log_prob_of_shelves(self, logits: Floats, shelves: Ints) -> Floats:
-        log_probs = np.empty(shelves.shape)
-        if self._products.log_probs_of_shelves(logits, self._places, shelves, log_probs):
-            return log_probs
-        return super().log_prob_of_shelves(logits, shelves)
-
-    def _first_shelves(self, logits: Floats) -> Ints:
-        shelves = np.empty((len(logits), min(self.visit + 1, self.num_shelves)), np.int64)
-        return shelves if self._products.best_shelves(logits, self._places, shelves) else super()._first_shelves(logits)
-
     def _best(self, h: Floats) -> Ints:
         """That of visited shelves, but where one of another may be better."""
         places = np.empty(len(h), np.int64)
@@ -120,6 +144,16 @@ class ShelvesLayer(ShelfDistribution):
         words = self._ids[places]
         words[rows] = super()._best(h[rows])
         return words
+
+
+@contextmanager
+def _fitting(export: Export) -> Iterator[None]:
+    """Say of which folder the shelves are, if they do not fit."""
+    try:
+        yield
+    except ValueError as error:
+        problem = str(error).removesuffix(f"; {REMEDY}")
+        raise ValueError(f"{export.path}: the shelves do not fit ({problem}); {REMEDY}") from error
 
 
 def _places(register: Register, num_shelves: int) -> NDArray[np.int32]:

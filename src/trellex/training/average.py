@@ -79,7 +79,8 @@ def make_average(folders: Sequence[Path], output: Path, corpus: Corpus | None, d
     facts = infos[-1].model_dump(mode="json", include={"step", "evaluations", "recipe", "corpus"})
     facts |= {"averaged": average.steps, "bleu": average.bleu}
     copies = {name: folders[-1] / name for name in infos[-1].corpus.files()}
-    checkpoint.save_checkpoint(output, {"model": weights}, copies, facts, loaded.model.head.code, replace=True)
+    codes = loaded.model.head.code, True, loaded.model.network.word_codes
+    checkpoint.save_checkpoint(output, {"model": weights}, copies, facts, *codes)
     return average
 
 

@@ -32,20 +32,29 @@ def parse_changes(texts: Iterable[str]) -> dict[str, Any]:
 def apply_changes(data: dict[str, Any], changes: Mapping[str, Any], model: type[BaseModel]) -> None:
     """Put values into data of a model, whole sections first. Raises ValueError that names the nearest known key."""
     known = _keys(model)
-    for key, value in sorted(changes.items(), key=lambda change: "." in change[0]):
-        section, dot, name = key.partition(".")
+    for key, value in sorted(changes.items(), key=lambda change: change[0].count(".")):
+        section, _, name = key.partition(".")
         if key not in known and not (section == FREE and name):
-            by_name = {each.rpartition(".")[2]: each for each in known}
+            by_name: dict[str, str] = {}
+            for each in known:
+                by_name.setdefault(each.rpartition(".")[2], each)
             raise ValueError(f"{key}: unknown key; {nearest_of(key.rpartition('.')[2], by_name)}")
-        if not dot:
-            data[key] = value
-            continue
-        inside = data.get(section)
-        inside = {} if inside is None else inside
-        if section == FREE and isinstance(inside, str):
-            inside = {"type": inside}
-        if isinstance(inside, dict):  # else it is a mistake, which is found when the data is checked
-            data[section] = inside | {name: value}
+        if section == FREE and isinstance(data.get(FREE), str) and name:
+            data[FREE] = {"type": data[FREE]}
+        _put(data, key, value)
+
+
+def _put(data: dict[str, Any], key: str, value: Any) -> None:
+    """Put a value into data, or into a section of it."""
+    section, dot, name = key.partition(".")
+    if not dot:
+        data[key] = value
+        return
+    inside = data.get(section)
+    inside = {} if inside is None else inside
+    if isinstance(inside, dict):  # else it is a mistake, which is found when the data is checked
+        data[section] = dict(inside)
+        _put(data[section], name, value)
 
 
 def _keys(model: type[BaseModel], prefix: str = "") -> list[str]:

@@ -19,6 +19,8 @@ from trellex.codes import Code
 from trellex.files import atomic_folder, atomic_writer, check_file, check_no_other, check_readable, is_full_disk
 from trellex.heads.spec import CodedSpec, HeadSpec
 from trellex.kinds import CHECKPOINT, CHECKPOINT_FILE, RUN, STEP_FOLDER, check_kind
+from trellex.nmt.settings import ModelSettings
+from trellex.nmt.word_codes import WORD_CODES, WordCodes
 from trellex.records import sealed
 from trellex.temporaries import remove
 from trellex.text.manifest import PIECE_MODELS, VOCABULARIES
@@ -26,9 +28,9 @@ from trellex.training.info import VERSION, Info, Mark, Version
 
 REMEDY = "use another checkpoint, or remove this one to train on from the one before"
 WHAT = "the description of a checkpoint"
-CODE = "code.json"
+CODE = "code.json"  # of the head
 MODEL, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
-OF_THE_MODEL = (MODEL, CODE, *VOCABULARIES, *PIECE_MODELS)  # what translating needs
+OF_THE_MODEL = (MODEL, CODE, *WORD_CODES, *VOCABULARIES, *PIECE_MODELS)  # what translating needs
 FILES = (*OF_THE_MODEL, OPTIMIZER)
 BEST = "best.json"  # in the folder of a run
 AVERAGE = "average"  # beside the checkpoints of a run, the mean of some of them
@@ -52,10 +54,11 @@ def save_checkpoint(
     info: Mapping[str, Any],
     code: Code | None = None,
     replace: bool = False,
+    word_codes: WordCodes | None = None,
 ) -> None:
-    """Write named files of tensors, copies of files, `info`, which must be that of `Info`, and a code into `folder`.
+    """Write named files of tensors, copies of files, `info`, which must be that of `Info`, and codes into `folder`.
 
-    replace: even if it is there already
+    code: the head's; word_codes: those of composed word vectors; replace: even if it is there already
     """
     if folder.exists() and not replace:
         return
@@ -67,6 +70,8 @@ def save_checkpoint(
             shutil.copyfile(original, new / name)
         if code is not None:
             code.save(new / CODE)
+        for name, of_side in (word_codes.by_file if word_codes else {}).items():
+            of_side.save(new / name)
         data = {"version": VERSION, **info, "files": {path.name: sha256(path) for path in sorted(new.iterdir())}}
         Info.checked(data, folder / CHECKPOINT_FILE)
         (new / CHECKPOINT_FILE).write_text(json.dumps(sealed(data), indent=1), encoding="utf-8")
@@ -153,6 +158,16 @@ def load_code(folder: Path, spec: HeadSpec, vocab_size: int) -> Code | None:
     except ValueError as error:
         raise ValueError(f"{folder / CODE}: missing, damaged or of another model ({error}); {REMEDY}") from error
     return code
+
+
+def load_word_codes(folder: Path, model: ModelSettings, source_size: int, target_size: int) -> WordCodes | None:
+    """The codes of a checkpoint whose word vectors are composed, otherwise None. They must be of so many words."""
+    if not model.embeddings.is_composed:
+        return None
+    try:
+        return WordCodes(*(codes.load_code(folder / name) for name in WORD_CODES)).check(source_size, target_size)
+    except ValueError as error:
+        raise ValueError(f"{folder}: a code is missing, damaged or of another model ({error}); {REMEDY}") from error
 
 
 def step_folder(run: Path, step: int) -> Path:

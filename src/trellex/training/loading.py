@@ -38,9 +38,11 @@ def load_checkpoint(
     pieces = text.load_pieces(folder, info.files or {}, checkpoint.REMEDY)
     spec = info.recipe.head if decoding is None else info.recipe.head.with_options(decoding=decoding)
     code = checkpoint.load_code(folder, spec, len(target))
+    word_codes = checkpoint.load_word_codes(folder, info.recipe.model, len(source), len(target))
     weights = folder / checkpoint.MODEL
     try:
-        model = build_model(info.recipe.model, spec, len(source), target, code, room=weights.stat().st_size)
+        room = weights.stat().st_size
+        model = build_model(info.recipe.model, spec, len(source), target, code, room, word_codes)
     except NoRoomError as error:
         raise ValueError(
             f"{weights}: too small for the sizes that {CHECKPOINT_FILE} tells ({error}); {checkpoint.REMEDY}"

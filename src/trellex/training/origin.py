@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from trellex.nmt.word_codes import WORD_CODES
 from trellex.text.corpus import Corpus
 from trellex.text.manifest import PIECE_MODELS, VOCABULARIES
 from trellex.training import checkpoint
@@ -50,7 +51,7 @@ def check_one_training(folders: Sequence[Path]) -> None:
 
 def _origin(folder: Path) -> dict[str, Any]:
     """What all checkpoints of a training have in common, by name."""
-    names = (*VOCABULARIES, *PIECE_MODELS, checkpoint.CODE)
+    names = (*VOCABULARIES, *PIECE_MODELS, checkpoint.CODE, *WORD_CODES)
     return {**recipe_of(folder).identity(), **{name: _contents(folder / name) for name in names}}
 
 

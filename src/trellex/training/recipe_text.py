@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel
 
 from trellex.heads.spec import HeadSpec
+from trellex.nmt.settings import EmbeddingSettings
 from trellex.training.recipe import Recipe
 
 COMMENTS_AT = 32  # the column
@@ -24,7 +25,7 @@ def _lines(settings: BaseModel, indent: str) -> Iterator[str]:
     """A line a key; of settings within settings a section."""
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
-        if isinstance(value, BaseModel) and not isinstance(value, HeadSpec):
+        if isinstance(value, BaseModel) and not isinstance(value, HeadSpec | EmbeddingSettings):
             yield ""
             yield f"{indent}{name}:"
             yield from _lines(value, indent + "  ")

@@ -20,6 +20,7 @@ from trellex.evaluation.curve import Evaluation, averaged_test_bleu, best_evalua
 from trellex.locks import check_free, exclusive
 from trellex.nmt.build import build_model
 from trellex.nmt.model import PADDING, target_pair
+from trellex.nmt.word_codes import WordCodes
 from trellex.temporaries import make_folder, sweep
 from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
@@ -41,6 +42,7 @@ from trellex.training.recipe import Recipe
 from trellex.training.recorded_steps import RecordedSteps
 from trellex.training.schedule import learning_rate
 from trellex.training.validation import corpus_bleu
+from trellex.training.word_codes import word_codes
 
 REPORT_EVERY = 50  # batches between reports of the loss
 ROWS, COLUMNS = 16, 4  # of what is recorded, multiples of these
@@ -67,11 +69,16 @@ class Trainer:
         if self.settings.threads:
             torch.set_num_threads(self.settings.threads)
         newest = self._newest()
-        known = recipe.head, self.corpus, self.processes, display
-        code = clusters(*known) if newest is None else self._code_of(newest)
+        known = self.corpus, self.processes, display
+        if newest is None:
+            code = clusters(recipe.head, *known)
+            of_words = word_codes(recipe, *known, code)
+        else:
+            code, of_words = self._codes_of(newest)
         torch.manual_seed(self.settings.seed)
         vocabularies = len(self.corpus.source_vocabulary), self.corpus.target_vocabulary
-        self.model = build_model(recipe.model, recipe.head, *vocabularies, code).to(self.processes.device)
+        self.model = build_model(recipe.model, recipe.head, *vocabularies, code, word_codes=of_words)
+        self.model.to(self.processes.device)
         on_gpu = self.processes.device.type == "cuda"
         rate = torch.tensor(0.0, device=self.processes.device) if on_gpu else 0.0  # a tensor is read anew when replayed
         self.optimizer = torch.optim.Adam(self.model.parameters(), rate, fused=on_gpu, capturable=on_gpu)
@@ -310,7 +317,8 @@ class Trainer:
         copies = {name: self.recipe.data / name for name in self.corpus.manifest.settings.files()}
         tensors = {"model": self.model.state_dict(), "optimizer": moments_of(self.optimizer, self.model)}
         self.board.flush()
-        checkpoint.save_checkpoint(checkpoint.step_folder(run, self.step), tensors, copies, info, self.model.head.code)
+        codes = self.model.head.code, False, self.model.network.word_codes
+        checkpoint.save_checkpoint(checkpoint.step_folder(run, self.step), tensors, copies, info, *codes)
         mark_standing(run, self.evaluations)
         best = best_steps(self.evaluations, self.settings.best_to_keep)
         checkpoint.remove_old(run, self.settings.keep_checkpoints, best)
@@ -321,10 +329,14 @@ class Trainer:
         (step,) = map(int, self.processes.from_first([-1 if newest is None else checkpoint.step_of(newest)]))
         return None if step < 0 else checkpoint.step_folder(self.recipe.output, step)
 
-    def _code_of(self, folder: Path) -> Code | None:
-        """That of a checkpoint, which must be one of this training."""
+    def _codes_of(self, folder: Path) -> tuple[Code | None, WordCodes | None]:
+        """The head's and the words' of a checkpoint, which must be one of this training."""
         check_trained_by(self.recipe, folder)
-        return checkpoint.load_code(folder, self.recipe.head, len(self.corpus.target_vocabulary))
+        source_size, target_size = len(self.corpus.source_vocabulary), len(self.corpus.target_vocabulary)
+        return (
+            checkpoint.load_code(folder, self.recipe.head, target_size),
+            checkpoint.load_word_codes(folder, self.recipe.model, source_size, target_size),
+        )
 
     def _resume(self) -> None:
         """Go on from the newest checkpoint, if there is one; metrics after it are dropped."""
@@ -332,7 +344,7 @@ class Trainer:
         if newest is not None:
             info = checkpoint.load_info(newest)
             checkpoint.verify(newest, info)
-            if self._code_of(newest) != self.model.head.code:
+            if self._codes_of(newest) != (self.model.head.code, self.model.network.word_codes):
                 raise ValueError(f"{newest}: was written after this training had begun; give the same command again")
             self.model.load_state_dict(checkpoint.load_tensors(newest, "model", self.model.state_dict()))
             load_moments(self.optimizer, self.model, newest, info.step)

@@ -18,7 +18,7 @@ def test_round_trip(path, tmp_path):
     assert Result.load(tmp_path / "again.json") == result
     again = json.loads((tmp_path / "again.json").read_bytes())
     figures = [(again, "perplexity"), (again["size"], "multiply_adds"), (again["timing"] or {}, "other_cores")]
-    figures.append((again["cell"], "cut"))
+    figures += [(again["cell"], "cut"), (again["size"], "vector_parameters"), (again["size"], "table_parameters")]
     for values, figure in figures:
         assert values.pop(figure, None) is None  # these are older than those figures
     assert again == json.loads(path.read_bytes())

@@ -8,13 +8,13 @@ from trellex.nmt.build import build_model
 from trellex.nmt.settings import ModelSettings
 
 
-def measured(head, vocab):
+def measured(head, vocab, **settings):
     with torch.device("meta"):  # shapes without numbers
-        return Size.of(build_model(ModelSettings(input_feeding=True), head, vocab, vocab))
+        return Size.of(build_model(ModelSettings(input_feeding=True, **settings), head, vocab, vocab))
 
 
-def size_of(head, vocab):
-    return measured(head, vocab).columns()
+def size_of(head, vocab, **settings):
+    return measured(head, vocab, **settings).columns()
 
 
 def test_all_parameters_are_those_of_the_paper():
@@ -48,6 +48,24 @@ def test_ratios_of_the_paper_s_table(vocab, head, bits, of_softmax, of_all):
     softmax = size_of("softmax", vocab)
     assert size["of all with softmax"] == round(size["all parameters"] / softmax["all parameters"], 3)
     assert size["all parameters"] - size["output parameters"] == 77_085_184 + 2 * 512 * (vocab - 65536)
+
+
+@pytest.mark.parametrize("head", ["softmax", {"type": "softmax", "tied": True}, "binary-ec"], ids=str)
+def test_composed_vectors_are_compared_with_tables(head):
+    table, composed = (size_of(head, 65536, embeddings=each) for each in ({}, {"type": "composed", "code": "random"}))
+    vectors = 2 * ((1406 + 32) * 512 + 65536 * 32)
+    assert (composed["vector parameters"], composed["of tables"]) == (vectors, "1/11.8")
+    assert composed["all parameters"] == table["all parameters"] - 2 * 65536 * 512 + vectors
+    softmax = size_of("softmax", 65536)["all parameters"]
+    assert composed["of all with softmax"] == round(composed["all parameters"] / softmax, 3)
+    assert {name for name in composed if name not in table} == {"vector parameters", "of tables"}
+
+
+def test_older_results_have_tables():
+    size = measured("binary", 100)
+    older = Size.model_validate(size.model_dump(exclude={"vector_parameters", "table_parameters"}))
+    assert older.share_of_all == size.share_of_all
+    assert older.columns() == size.columns()
 
 
 @pytest.mark.parametrize(

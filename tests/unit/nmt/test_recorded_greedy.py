@@ -229,7 +229,8 @@ class Tape:
 
 def on_tape(model, tape):
     search = RecordedGreedy(model.network, model.head)
-    search._weights, search._recorder = [weight.data_ptr() for weight in model.parameters()], tape
+    search._check_weights()
+    search._recorder = tape
     return search
 
 

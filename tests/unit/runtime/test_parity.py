@@ -17,6 +17,7 @@ TIED = {"type": "softmax", "tied": True}
 TRELLIS, MIXTURE = {"loss": "trellis"}, {"mixtures": 3}
 COMPLETE = {"generators": "complete", "memory": 3}
 SHELVES = {"type": "shelves", "words": 8, "visit": 2, "memory": 3, "code": "random"}
+COMPOSED = {"type": "composed", "code": "random", "memory": 2, "residual": 4}
 MODELS = [
     ("softmax", {}),
     ("softmax", {"target_size": 300, "hidden_size": 32, "input_feeding": True}),
@@ -59,6 +60,9 @@ MODELS = [
     ({"type": "adaptive", "cutoffs": [20, 100, 101], "div_value": 2.0}, {"target_size": 300, "hidden_size": 32}),
     ({"type": "softmax", "loss": "nce"}, {}),
     ({**TIED, "loss": "sampled", "proposal": "code"}, {"target_size": 300, "hidden_size": 32}),
+    ("binary-ec", {"embeddings": COMPOSED}),
+    (TIED, {"embeddings": COMPOSED, "target_size": 300, "hidden_size": 32}),
+    (SHELVES, {"embeddings": COMPOSED, "input_feeding": True}),
 ]
 OF_EACH_KIND = [MODELS[place] for place in (0, 2, 4, 6, 9, 12, 16, 17, 22, 24, 27, 28, 30, 31, 32, 34, 36, 37)]
 

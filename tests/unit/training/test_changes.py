@@ -55,6 +55,14 @@ class TestValues:
         assert recipe.head.model_dump() == {"type": "binary", "loss": "trellis"}
         assert (recipe.training.seed, recipe.training.warmup_steps) == (8, 7)
 
+    def test_of_a_section_within_a_section(self, load):
+        lines = ("model.embeddings.residual=9", "model.hidden_size=7", "model.embeddings.type=composed")
+        for text in (RECIPE, RECIPE + "model: {embeddings: {type: table}}\n"):
+            model = load(*lines, text=text).model
+            assert (model.hidden_size, model.embeddings.type, model.embeddings.residual) == (7, "composed", 9)
+        whole = load("model.embeddings={type: composed, memory: 3}").model.embeddings
+        assert (whole.memory, whole.residual) == (3, 32)
+
     def test_options_of_the_head(self, load):
         assert load("head.loss=trellis").head.model_dump() == {"type": "binary-ec", "loss": "trellis"}
         assert load("head=softmax").head.model_dump() == "softmax"

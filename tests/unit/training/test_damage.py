@@ -11,6 +11,7 @@ import torch
 from mutations import Mutation
 from safetensors.torch import load_file, save_file
 
+from trellex.nmt.word_codes import WORD_CODES
 from trellex.text.manifest import PIECE_MODELS
 from trellex.training import checkpoint
 from trellex.training.average import Average, make_average
@@ -21,7 +22,7 @@ from trellex.training.recipe import Recipe
 from trellex.training.trainer import Trainer
 
 HEAD = {"type": "hybrid-4-ec", "code": "random", "seed": 3}
-FILES = [name for name in checkpoint.FILES if name not in PIECE_MODELS]  # of text that is cut into words
+FILES = [name for name in checkpoint.FILES if name not in (*PIECE_MODELS, *WORD_CODES)]  # of words and their table
 REFUSAL = (ValueError, OSError)
 NAMES = (  # of values that stand in place of others
     *("null", "empty text", "empty list", "empty mapping", "minus one", "beyond floats", "NaN", "text", "a deep list"),

@@ -15,8 +15,8 @@ ODD = ["a b/c", "yes", "12", "x: y", "a #b", "- c", "'q'", '"', "{d}", "é/日�
 
 @pytest.mark.parametrize("name", ODD)
 def test_is_read_as_it_was(tmp_path, name):
-    head = {"type": "hybrid-64-ec", "loss": "trellis"}
-    recipe = Recipe(data=Path(name), output=Path(name, "run"), head=head, training={"learning_rate": 1e-5})
+    head, model = {"type": "hybrid-64-ec", "loss": "trellis"}, {"embeddings": {"type": "composed", "residual": 16}}
+    recipe = Recipe(data=Path(name), output=Path(name, "run"), head=head, model=model, training={"learning_rate": 1e-5})
     path = tmp_path / "recipe.yaml"
     path.write_text(recipe_text(recipe, f"About {name}"), encoding="utf-8")
     assert load_recipe(path) == recipe

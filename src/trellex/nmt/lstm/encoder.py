@@ -17,10 +17,10 @@ class Encoder(nn.Module):
         words [N, S], lengths [N], at least 1 -> states [N, S, 2H], summary (h, c) [N, 2H] each
     """
 
-    def __init__(self, vocab_size: int, embedding_size: int, hidden_size: int, dropout: float) -> None:
+    def __init__(self, embedding: nn.Embedding, hidden_size: int, dropout: float) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, embedding_size)
-        self.lstm = LSTM(embedding_size, hidden_size, batch_first=True, bidirectional=True)
+        self.embedding = embedding
+        self.lstm = LSTM(embedding.embedding_dim, hidden_size, batch_first=True, bidirectional=True)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, words: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:

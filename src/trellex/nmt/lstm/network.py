@@ -17,18 +17,28 @@ class LSTMNetwork(Network):
     settings: LSTMSettings
 
     def __init__(
-        self, settings: LSTMSettings, source_size: int, target_size: int, embedding: nn.Embedding | None = None
+        self,
+        settings: LSTMSettings,
+        source_size: int,
+        target_size: int,
+        embedding: nn.Embedding | None = None,
+        source_embedding: nn.Embedding | None = None,
     ) -> None:
         super().__init__(settings, source_size, target_size)
         self.settings = settings
         size, dropout = settings.hidden_size, settings.dropout
-        self.encoder = Encoder(source_size, settings.embedding_size, size, dropout)
+        source_embedding = source_embedding or nn.Embedding(source_size, settings.embedding_size)
+        self.encoder = Encoder(source_embedding, size, dropout)
         embedding = embedding or nn.Embedding(target_size, settings.embedding_size)
         self.decoder = Decoder(embedding, size, 2 * size, dropout, settings.input_feeding)
 
     @property
     def embedding(self) -> nn.Embedding:  # type: ignore[override]
         return self.decoder.embedding
+
+    @property
+    def source_embedding(self) -> nn.Embedding:  # type: ignore[override]
+        return self.encoder.embedding
 
     def forward(self, source: Tensor, lengths: Tensor, words: Tensor) -> Tensor:
         return self.decoder(words, self.start(source, lengths))[0]

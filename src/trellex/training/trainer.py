@@ -28,7 +28,6 @@ from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
 from trellex.training.average import Average, average_best, drop_average, mark_standing
 from trellex.training.board import Board
-from trellex.training.clusters import clusters
 from trellex.training.display import Display
 from trellex.training.interruption import Interruption
 from trellex.training.meter import Meter, Totals
@@ -40,6 +39,7 @@ from trellex.training.ranking import best_steps
 from trellex.training.recipe import Recipe
 from trellex.training.recorded_steps import RecordedSteps
 from trellex.training.schedule import learning_rate
+from trellex.training.text_codes import new_code
 from trellex.training.validation import corpus_bleu
 
 REPORT_EVERY = 50  # batches between reports of the loss
@@ -68,7 +68,7 @@ class Trainer:
             torch.set_num_threads(self.settings.threads)
         newest = self._newest()
         known = recipe.head, self.corpus, self.processes, display
-        code = clusters(*known) if newest is None else self._code_of(newest)
+        code = new_code(*known) if newest is None else self._code_of(newest)
         torch.manual_seed(self.settings.seed)
         vocabularies = len(self.corpus.source_vocabulary), self.corpus.target_vocabulary
         self.model = build_model(recipe.model, recipe.head, *vocabularies, code).to(self.processes.device)

@@ -7,13 +7,14 @@ import pytest
 from test_command_line import assert_error
 
 from trellex.codes import HuffmanCode, RandomCode, cluster_code, load_code, ordered_code
+from trellex.heads.spec import CODES
 from trellex.text.brown import brown_order
 from trellex.text.corpus import Corpus
 from trellex.text.word_vectors import word_vectors
 from trellex.training import checkpoint
 from trellex.training.loading import load_checkpoint
 
-NAMES = ["frequency", "random", "huffman", "clusters", "brown"]
+NAMES = list(CODES)
 
 
 @pytest.fixture(scope="module")

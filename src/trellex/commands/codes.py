@@ -57,7 +57,7 @@ def codes(
         list[CodeName] | None, typer.Option(help="One to make; may be given several times; all unless given.")
     ] = None,
     words: Annotated[
-        list[str] | None, typer.Option(metavar="WORD …", help="Show which words are most like these; several in quotes.")
+        list[str] | None, typer.Option(metavar="WORD …", help="Show the words most like these; several in quotes.")
     ] = None,
     hybrid: Annotated[
         int | None, typer.Option(metavar="N", min=2, help="Make codes of the rare words of hybrid-N alone.")

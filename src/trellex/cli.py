@@ -8,6 +8,7 @@ import typer
 
 import trellex
 from trellex.commands.average import average
+from trellex.commands.codes import codes
 from trellex.commands.evaluate import evaluate
 from trellex.commands.experiment import experiment
 from trellex.commands.explain import explain
@@ -52,6 +53,7 @@ for verb in (
     prepare,
     train,
     average,
+    codes,
     shortlist,
     experiment,
     translate,

@@ -26,7 +26,7 @@ SMALL |= {"device": "cpu", "threads": 1, "batch_sentences": 16, "batch_tokens": 
 REPLACED = {"--device cuda": "--device cpu", "--nproc-per-node 4": "--nproc-per-node 2"}
 SMALLER = {"hybrid-2048": "hybrid-96", "hybrid-1024": "hybrid-64", "hybrid-512": "hybrid-48", "hybrid-128": "hybrid-32"}
 PHRASEBOOK = {
-    f"docs/manual/{name}.md" for name in ("runtime", "probabilities", "experiments", "page", "bulk")
+    f"docs/manual/{name}.md" for name in ("runtime", "probabilities", "experiments", "page", "bulk", "heads")
 }  # need its model
 OWN_TEST = {"docs/adding-a-head.md"}  # run by tests/integration/test_adding_a_head.py
 

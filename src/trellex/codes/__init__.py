@@ -4,6 +4,7 @@ from trellex.codes.clusters import cluster_code
 from trellex.codes.code import Code, code_from_dict, load_code
 from trellex.codes.frequency import FrequencyCode
 from trellex.codes.huffman import HuffmanCode
+from trellex.codes.ordered import ordered_code
 from trellex.codes.permuted import PermutedCode, RandomCode
 from trellex.codes.tree import CodeTree
 
@@ -17,4 +18,5 @@ __all__ = [
     "cluster_code",
     "code_from_dict",
     "load_code",
+    "ordered_code",
 ]

@@ -100,7 +100,7 @@ class Grid(Record):
 
     @staticmethod
     def _check(recipe: Recipe, corpus: Corpus, where: str) -> None:
-        """Build the model without weights or clusters, which finds mistakes in the output layer."""
+        """Build the model without weights or a code from its text, which finds mistakes in the output layer."""
         source, target = len(corpus.source_vocabulary), corpus.target_vocabulary
         try:
             with torch.device("meta"):

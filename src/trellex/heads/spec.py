@@ -13,13 +13,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, model_validator
 
-from trellex.codes import Code, FrequencyCode, HuffmanCode, RandomCode, cluster_code, code_from_dict, load_code
+from trellex.codes import (
+    Code,
+    FrequencyCode,
+    HuffmanCode,
+    RandomCode,
+    cluster_code,
+    code_from_dict,
+    load_code,
+    ordered_code,
+)
 from trellex.records import Record, brief, problems
 from trellex.trellis import CompleteCode, ConvolutionalCode, IdentityCode
 
-CODES = ("frequency", "random", "huffman", "clusters")
+CODES = ("frequency", "random", "huffman", "clusters", "brown")
+FROM_TEXT = ("clusters", "brown")  # those that are learned from the text of a training
 MEMORY = 8  # of complete trellises
 MAX_DIGITS = 18  # of N in a type such as hybrid-N
 
@@ -85,7 +97,7 @@ class HeadSpec(Record):
         return written if isinstance(written, str) else json.dumps(written)
 
     def stand_in(self, vocab: Any) -> Code | None:
-        """A code of the same size as the one by clusters, which takes word vectors; None for heads without that."""
+        """A code of the same size as the one that a text is needed for; None for heads without that."""
         return None
 
     @property
@@ -160,8 +172,8 @@ class CodedSpec(HeadSpec):
 
     code: AnyCode = Field(
         "frequency",
-        description="frequency, random (with a seed), huffman, clusters (of words that have like neighbours); "
-        "{file: …}, a code that was saved; or a Code",
+        description="frequency, random (with a seed), huffman, clusters (of words that have like neighbours), brown "
+        "(clusters of whose bigrams tell most); {file: …}, a code that was saved; or a Code",
     )
     seed: int = Field(0, ge=0, strict=True, description="of a random code")
 
@@ -175,14 +187,20 @@ class CodedSpec(HeadSpec):
         """The first word that bits may spell."""
         return 0
 
-    def build_code(self, vocab: Any, vectors: Any = None) -> Code:
+    def build_code(self, vocab: Any, vectors: Any = None, order: Any = None) -> Code:
         """The code of a vocabulary, given as its size or with counts: drawn, counted, clustered, or read from its file.
 
         vectors: of the words, for clusters, unless the vocabulary has `vectors` itself  [V, D]
+        order: of the words as leaves of a Brown tree, for brown  [V]
         """
-        if isinstance(self.code, Code | Path):
-            code = load_code(self.code) if isinstance(self.code, Path) else self.code
-            return self.check_code(code, size_of(vocab))
+        if isinstance(self.code, Code):
+            return self.check_code(self.code, size_of(vocab))
+        if isinstance(self.code, Path):
+            code = load_code(self.code)
+            try:
+                return self.check_code(code, size_of(vocab))
+            except ValueError as error:
+                raise ValueError(f"code: {self.code}: {str(error).removeprefix('code: ')}") from error
         first = self._first_coded()
         size = size_of(vocab) - first
         if self.code == "frequency":
@@ -191,6 +209,9 @@ class CodedSpec(HeadSpec):
             return RandomCode(size, self.seed)
         if self.code == "clusters":
             return cluster_code(self._vectors_of(vocab, vectors)[first:])
+        if self.code == "brown":
+            order = self._order_of(vocab, order)
+            return ordered_code(order[order >= first] - first)
         if isinstance(vocab, int):
             raise ValueError(
                 "code: a Huffman code needs a vocabulary with counts, not only its size; "
@@ -199,7 +220,7 @@ class CodedSpec(HeadSpec):
         return HuffmanCode(vocab.counts[first:])
 
     def stand_in(self, vocab: Any) -> Code | None:
-        return self.model_copy(update={"code": "random"}).build_code(vocab) if self.code == "clusters" else None
+        return self.model_copy(update={"code": "random"}).build_code(vocab) if self.code in FROM_TEXT else None
 
     @staticmethod
     def _vectors_of(vocab: Any, vectors: Any) -> Any:
@@ -215,6 +236,18 @@ class CodedSpec(HeadSpec):
             raise ValueError(f"code: expected word vectors of {size_of(vocab)} words, got {len(found)}")
         return found
 
+    @staticmethod
+    def _order_of(vocab: Any, order: Any) -> NDArray[Any]:
+        """The same, of all words."""
+        if order is None:
+            raise ValueError(
+                "code: brown needs a text; train by a recipe, make a file with `trellex codes`, "
+                "or pass code=ordered_code(brown_order(…))"
+            )
+        if len(order) != size_of(vocab):
+            raise ValueError(f"code: expected an order of {size_of(vocab)} words, got {len(order)}")
+        return np.asarray(order)
+
     def _first_coded(self) -> int:
         """The word that has the number 0 in a code that is made for this head."""
         return 0
@@ -222,7 +255,10 @@ class CodedSpec(HeadSpec):
     def check_code(self, code: Code, vocab_size: int) -> Code:
         """The same code. Raises ValueError unless it is one of the words that the bits of this head may spell."""
         if code.vocab_size != vocab_size - self.first_rare:
-            raise ValueError(f"code: expected one of {vocab_size - self.first_rare} words, got {code}")
+            raise ValueError(
+                f"code: expected one of {vocab_size - self.first_rare} words, got {code}; "
+                "make one of this vocabulary with `trellex codes`, or choose it by its name"
+            )
         return code
 
 
@@ -398,13 +434,13 @@ class HybridSpec(CodeSpec):
         as_paper = self.code == "frequency" and self.loss_name != "trellis"
         return 0 if (self.numbering or ("paper" if as_paper else "rare")) == "paper" else self.first_rare
 
-    def build_code(self, vocab: Any, vectors: Any = None) -> Code:
+    def build_code(self, vocab: Any, vectors: Any = None, order: Any = None) -> Code:
         if not 2 <= self.size < size_of(vocab):
             raise ValueError(
                 f"type: N = {self.size} does not fit a vocabulary of {size_of(vocab)} words: "
                 "it must be at least 2 and leave at least 2 rare words; choose a smaller N or plain softmax"
             )
-        return super().build_code(vocab, vectors)
+        return super().build_code(vocab, vectors, order)
 
     def check_code(self, code: Code, vocab_size: int) -> Code:
         """A frequency code may also be one of the whole vocabulary, as in the paper."""
@@ -435,13 +471,15 @@ class ShelvesSpec(CodedSpec):
             raise ValueError("label_smoothing: the mean over all words would visit all shelves; set it to 0")
         return self
 
-    def build_code(self, vocab: Any, vectors: Any = None) -> Code:
-        return self.check_code(super().build_code(vocab, vectors), size_of(vocab))
+    def build_code(self, vocab: Any, vectors: Any = None, order: Any = None) -> Code:
+        return self.check_code(super().build_code(vocab, vectors, order), size_of(vocab))
 
     def check_code(self, code: Code, vocab_size: int) -> Code:
         """Its numbers have no gaps, so that shelves are full."""
         if code.automaton is not None:
-            raise ValueError(f"code: shelves need numbers without gaps, got {code}; use clusters, frequency or random")
+            raise ValueError(
+                f"code: shelves need numbers without gaps, got {code}; use clusters, brown, frequency or random"
+            )
         return super().check_code(code, vocab_size)
 
     def shelf_bits(self, num_bits: int) -> int:
@@ -481,9 +519,9 @@ def _in_label(name: str, value: Any) -> str:
     """An option as a label holds it: losses and codes by their own names, what is simply so by the option's."""
     if value is True:
         return name
-    if isinstance(value, Path):
-        value = value.stem
-    elif isinstance(value, Code):
+    if isinstance(value, Path):  # whatever its name, it may hold any code
+        return f"{name} {value.stem}"
+    if isinstance(value, Code):
         value = value.kind
     elif isinstance(value, float):
         value = f"{value:g}"

@@ -38,7 +38,7 @@ def build_model(
         head: the output layer, as `build_head` takes it
         source_size: the number of source words
         vocab: the number of target words, or their vocabulary with counts
-        code: of a model that was trained, or by clusters, instead of the one that its head would make
+        code: of a model that was trained, or learned from a text, instead of the one that its head would make
         room: bytes for the weights; what this machine holds unless given
         word_codes: that composed word vectors are made from; as the settings say unless given
     """

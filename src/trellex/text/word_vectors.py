@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trellex.text.chunks import chunks
 from trellex.text.parallel import Ids
 from trellex.text.vocabulary import BOS, EOS
 
@@ -19,7 +19,6 @@ CONTEXTS = 8192  # words that count as neighbours, the most frequent
 SMOOTHING = 0.75  # of how frequent a neighbour is: rare ones surprise less than they seem to
 SPARE = 10  # dimensions beyond those asked for, which makes these exact
 ROUNDS = 4  # of subspace iteration
-CHUNK = 1 << 21  # tokens counted together
 
 Floats = NDArray[np.float32]
 
@@ -53,7 +52,7 @@ def _neighbours(ids: NDArray[Any], lengths: Ids, vocab_size: int) -> csr_matrix:
     place_of[contexts] = np.arange(len(contexts), dtype=np.int32)
     shape = vocab_size, len(contexts)
     counts = csr_matrix(shape, dtype=np.float32)
-    for words, sentences in _chunks(ids, lengths):
+    for words, sentences in chunks(ids, lengths):
         for distance, weight in enumerate(WEIGHTS, start=1):
             together = sentences[distance:] == sentences[:-distance]
             left, right = words[:-distance][together], words[distance:][together]
@@ -63,24 +62,6 @@ def _neighbours(ids: NDArray[Any], lengths: Ids, vocab_size: int) -> csr_matrix:
                 weights = np.full(int(known.sum()), weight, np.float32)
                 counts = counts + coo_matrix((weights, (word[known], places[known])), shape).tocsr()
     return counts
-
-
-def _chunks(ids: NDArray[Any], lengths: Ids) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Words between BOS and EOS, and the sentence of each, of so many sentences that memory stays bounded."""
-    ends = np.cumsum(lengths)
-    first = 0
-    while first < len(lengths):
-        start = ends[first] - lengths[first]
-        last = max(first + 1, int(np.searchsorted(ends, start + CHUNK, "right")))
-        of_chunk = lengths[first:last]
-        begins = np.cumsum(of_chunk + 2) - of_chunk - 2
-        words = np.empty(int(of_chunk.sum()) + 2 * len(of_chunk), np.int32)
-        is_word = np.ones(len(words), bool)
-        is_word[begins] = is_word[begins + of_chunk + 1] = False
-        words[is_word] = ids[start : ends[last - 1]]
-        words[begins], words[begins + of_chunk + 1] = BOS, EOS
-        yield words, np.repeat(np.arange(len(of_chunk), dtype=np.int32), of_chunk + 2)
-        first = last
 
 
 def _ppmi(counts: csr_matrix) -> csr_matrix:

@@ -29,7 +29,6 @@ from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
 from trellex.training.average import Average, average_best, drop_average, mark_standing
 from trellex.training.board import Board
-from trellex.training.clusters import clusters
 from trellex.training.display import Display
 from trellex.training.interruption import Interruption
 from trellex.training.meter import Meter, Totals
@@ -41,6 +40,7 @@ from trellex.training.ranking import best_steps
 from trellex.training.recipe import Recipe
 from trellex.training.recorded_steps import RecordedSteps
 from trellex.training.schedule import learning_rate
+from trellex.training.text_codes import new_code
 from trellex.training.validation import corpus_bleu
 from trellex.training.word_codes import word_codes
 
@@ -71,7 +71,7 @@ class Trainer:
         newest = self._newest()
         known = self.corpus, self.processes, display
         if newest is None:
-            code = clusters(recipe.head, *known)
+            code = new_code(recipe.head, *known)
             of_words = word_codes(recipe, *known, code)
         else:
             code, of_words = self._codes_of(newest)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from trellex.codes import Code, PermutedCode
+from trellex.codes import Code
 from trellex.nmt.word_codes import WordCodes
 from trellex.text.corpus import Corpus
 from trellex.text.word_vectors import word_vectors
 from trellex.training.display import Display
 from trellex.training.processes import Processes
 from trellex.training.recipe import Recipe
+from trellex.training.text_codes import told
 
 
 def word_codes(
@@ -37,10 +36,4 @@ def word_codes(
             codes = WordCodes(source, settings.build_code(sizes[1], vectors))
         else:
             codes = WordCodes(source, of_head)
-    return WordCodes(*(_from_first(code, processes) for code in codes))
-
-
-def _from_first(code: Code, processes: Processes) -> Code:
-    """That of the first process, for another machine may round differently."""
-    numbers = processes.from_first(code.numbers(np.arange(code.vocab_size)))
-    return PermutedCode(np.array(numbers, np.int64))
+    return WordCodes(*(told(code, processes) for code in codes))

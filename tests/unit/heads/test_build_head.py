@@ -215,7 +215,8 @@ class TestKept:
     def test_a_code_that_was_saved(self, tmp_path):
         RandomCode(50, 7).save(tmp_path / "code.json")
         assert build({"type": "binary", "code": {"file": tmp_path / "code.json"}}).code == RandomCode(50, 7)
-        with pytest.raises(ValueError, match="code: expected one of 51 words"):
+        message = f"^code: {tmp_path}/code.json: expected one of 51 words, got .*=50,.*; make one .*`trellex codes`"
+        with pytest.raises(ValueError, match=message):
             build({"type": "binary", "code": {"file": tmp_path / "code.json"}}, 51)
 
 
@@ -278,13 +279,10 @@ class TestErrors:
             ({"type": "binary", "code": "huffman"}, "code: a Huffman code needs a vocabulary with counts"),
             ({"type": "binary", "code": "clusters"}, "code: clusters need word vectors; pass a vocabulary"),
             ({"type": "hybrid-9-ec", "code": "huffman"}, "code: a Huffman code needs a vocabulary with counts"),
+            ({"type": "binary", "code": "brown"}, "code: brown needs a text; train by a recipe, .*`trellex codes`"),
             (
-                {"type": "binary", "code": "brown"},
-                "code: expected one of frequency, random, huffman, clusters, got 'brown'",
-            ),
-            (
-                {"type": "hybrid-9", "code": "brown"},
-                "code: expected one of frequency, random, huffman, clusters, got 'brown'",
+                {"type": "hybrid-9", "code": "gray"},
+                "code: expected one of frequency, random, huffman, clusters, brown, got 'gray'",
             ),
             (
                 {"type": "binary", "loss": "hinge"},

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from trellex.text import BOS, EOS
+from trellex.text import BOS, EOS, chunks
 from trellex.text import word_vectors as module
 from trellex.text.word_vectors import word_vectors
 
@@ -42,9 +42,9 @@ def cosines(vectors):
     return units @ units.T
 
 
-@pytest.fixture(params=[module.CHUNK, 4, 1], ids=lambda tokens: f"{tokens} tokens at once")
+@pytest.fixture(params=[chunks.CHUNK, 4, 1], ids=lambda tokens: f"{tokens} tokens at once")
 def chunk(request, monkeypatch):
-    monkeypatch.setattr(module, "CHUNK", request.param)
+    monkeypatch.setattr(chunks, "CHUNK", request.param)
 
 
 @pytest.mark.usefixtures("chunk")

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -11,10 +12,11 @@ import torch
 from safetensors.torch import load_file
 
 from trellex.checksums import sha256
-from trellex.codes import cluster_code, load_code
+from trellex.codes import RandomCode, cluster_code, load_code, ordered_code
 from trellex.heads import spec
 from trellex.locks import exclusive
 from trellex.text import Corpus, prepare
+from trellex.text.brown import brown_order
 from trellex.text.word_vectors import word_vectors
 from trellex.training import checkpoint
 from trellex.training.display import Display
@@ -338,44 +340,71 @@ class TestResume:
         assert steps(settings.output) == [4, 6]
 
 
-class TestClusters:
-    HEADS = ({"type": "binary-ec", "code": "clusters"}, {"type": "hybrid-9", "code": "clusters", "loss": "trellis"})
+CODED = tuple(
+    head | {"code": code}
+    for code in ("clusters", "brown")
+    for head in ({"type": "binary-ec"}, {"type": "hybrid-9", "loss": "trellis"})
+)
 
-    @pytest.mark.parametrize("head", HEADS, ids=lambda head: head["type"])
+
+@pytest.mark.parametrize("head", CODED, ids=lambda head: f"{head['type']} {head['code']}")
+class TestCodesFromText:
     def test_words_are_numbered_by_their_neighbours_in_the_training_text(self, recipe, trainer, head):
         chosen = recipe(head=head, max_steps=2)
         trained = trainer(chosen)
-        train, size = trained.corpus.split("train"), len(trained.corpus.target_vocabulary)
-        vectors = word_vectors(train.target_ids, train.target_lengths, size)
-        expected = cluster_code(vectors[8:] if head["type"].startswith("hybrid") else vectors)
+        train, first = trained.corpus.split("train"), 8 if head["type"].startswith("hybrid") else 0
+        text = train.target_ids, train.target_lengths, len(trained.corpus.target_vocabulary)
+        order = brown_order(*text)
+        by_order = ordered_code(order[order >= first] - first)
+        expected = by_order if head["code"] == "brown" else cluster_code(word_vectors(*text)[first:])
         trained.run()
         assert trained.model.head.code == expected
         assert load_code(checkpoint.step_folder(chosen.output, 2) / "code.json") == expected
-        loaded = load_checkpoint(chosen.output)
-        assert loaded.model.head.code == expected
-        assert loaded.head.model_dump() == head
 
-    @pytest.mark.parametrize("head", HEADS, ids=lambda head: head["type"])
+    def test_a_model_is_loaded_without_its_text(self, recipe, trainer, monkeypatch, tmp_path, head):
+        chosen = recipe(head=head, max_steps=2)
+        chosen.data = shutil.copytree(chosen.data, tmp_path / "data")
+        trained = trainer(chosen)
+        trained.run()
+        shutil.rmtree(chosen.data)
+        monkeypatch.setattr("trellex.training.text_codes.learned", None)
+        loaded = load_checkpoint(chosen.output)
+        assert loaded.model.head.code == trained.model.head.code
+        assert loaded.head.model_dump() == dict(head)
+
     def test_a_resumed_run_takes_the_code_of_its_checkpoint(self, recipe, trainer, monkeypatch, head):
         whole = recipe(head=head, output="whole", max_steps=6)
         trainer(whole).run()
         trainer(recipe(head=head, max_steps=3)).run()
-        monkeypatch.setattr("trellex.training.clusters.word_vectors", None)
+        monkeypatch.setattr("trellex.training.text_codes.learned", None)
         resumed = recipe(head=head, max_steps=6)
         trainer(resumed).run()
         assert_same_weights(whole.output, resumed.output, 6)
 
-    def test_it_is_told_and_made_once(self, recipe, monkeypatch, capsys):
+    def test_it_is_told_and_made_once(self, recipe, monkeypatch, capsys, head):
         made = []
-        monkeypatch.setattr(spec, "cluster_code", lambda vectors: made.append(len(vectors)) or cluster_code(vectors))
-        Trainer(recipe(head=self.HEADS[0]), Display("tiny"))
-        assert made == [23]
-        assert "tiny: numbering 23 words by clusters" in capsys.readouterr().err
+        for name, make in (("cluster_code", cluster_code), ("ordered_code", ordered_code)):
+            monkeypatch.setattr(spec, name, lambda words, make=make: made.append(len(words)) or make(words))
+        Trainer(recipe(head=head), Display("tiny"))
+        assert made == [15 if head["type"].startswith("hybrid") else 23]
+        kind = {"clusters": "clusters", "brown": "Brown clusters"}[head["code"]]
+        assert f"tiny: numbering {made[0]} words by {kind}\n" in capsys.readouterr().err
 
-    def test_other_heads_have_no_use_for_it(self, recipe, trainer, monkeypatch):
-        monkeypatch.setattr("trellex.training.clusters.word_vectors", None)
-        for head in ("softmax", "binary", {"type": "hybrid-9", "code": "random"}):
-            trainer(recipe(head=head))
+    def test_a_code_of_another_vocabulary_is_refused(self, recipe, trainer, head):
+        chosen = recipe(head=head, max_steps=2)
+        trainer(chosen).run()
+        file = checkpoint.step_folder(chosen.output, 2) / "code.json"
+        RandomCode(40).save(file)
+        words = 15 if head["type"].startswith("hybrid") else 23
+        message = rf"code.json: .*expected one of {words} words, got PermutedCode\(vocab_size=40"
+        with pytest.raises(ValueError, match=message):
+            load_checkpoint(chosen.output, verify=False)
+
+
+def test_other_heads_have_no_use_for_a_text(recipe, trainer, monkeypatch):
+    monkeypatch.setattr("trellex.training.text_codes.learned", None)
+    for head in ("softmax", "binary", {"type": "hybrid-9", "code": "random"}):
+        trainer(recipe(head=head))
 
 
 class TestAlone:

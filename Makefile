@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .PHONY: help demo demo-train word test chromium screenshots test-slow test-docs test-api test-wheel test-oldest lint types unit picture
-.PHONY: soak fuzz bench-trellis bench-heads bench-sampling bench-cpu bench-bulk bench-pruning bench-startup bench-serve bench-models bench-training clean
+.PHONY: soak fuzz bench-trellis bench-heads bench-gpu bench-sampling bench-cpu bench-bulk bench-pruning bench-startup bench-serve bench-models bench-training clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -94,6 +94,9 @@ bench-trellis: $(READY)  ## time of the trellis algorithms, CPU and GPU
 
 bench-heads: $(READY)  ## time and memory of the output layers against the size of the vocabulary
 	$(BIN)/python benchmarks/heads.py
+
+bench-gpu: $(READY)  ## decoding and training on a GPU against the size of the vocabulary, with rivals that save memory
+	$(BIN)/python benchmarks/gpu.py
 
 PLOT   ?= build/sampling.svg
 bench-sampling: $(READY)  ## how near a softmax that is trained by drawn words comes to a full one; draws PLOT=build/sampling.svg

@@ -216,3 +216,19 @@ def test_a_server_is_measured_under_load(tmp_path):
     assert numbers["errors"] == 0
     assert min(numbers["requests"], numbers["ratio"], *numbers["milliseconds"].values()) > 0
     assert min(numbers["resident"].values()) > 1 << 20
+
+
+def test_what_output_layers_cost_on_a_gpu(tmp_path):
+    """Without one everything is computed in main memory, and directly."""
+    options = "--exponents 8 --batches 2 --tokens 24 --rounds 1 --head binary-ec --head shelves --json".split()
+    command = [sys.executable, SCRIPT.with_name("gpu.py"), *options, tmp_path / "gpu.json"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.count("shelves") == found.stdout.count("binary-ec") == 3
+    rows = json.loads((tmp_path / "gpu.json").read_text())
+    heads = ["binary-ec", "shelves"]
+    assert [[row["head"] for row in rows[table]] for table in ("decoding", "training", "alone")] == [
+        heads,
+        [*heads, "softmax, PyTorch"],
+        [*heads, "softmax, PyTorch"],
+    ]
+    assert all(row.get("ms", 1) > 0 and row.get("ms a sentence", 1) > 0 for table in rows.values() for row in table)

@@ -220,8 +220,9 @@ def test_a_server_is_measured_under_load(tmp_path):
 
 def test_what_output_layers_cost_on_a_gpu(tmp_path):
     """Without one everything is computed in main memory, and directly."""
-    options = "--exponents 8 --batches 2 --tokens 24 --rounds 1 --head binary-ec --head shelves --json".split()
-    command = [sys.executable, SCRIPT.with_name("gpu.py"), *options, tmp_path / "gpu.json"]
+    sizes = {"--exponents": "8", "--batches": "2", "--tokens": "24", "--rounds": "1", "--json": tmp_path / "gpu.json"}
+    options = [each for pair in sizes.items() for each in pair]
+    command = [sys.executable, SCRIPT.with_name("gpu.py"), *options, "--head", "binary-ec", "--head", "shelves"]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert found.stdout.count("shelves") == found.stdout.count("binary-ec") == 3
     rows = json.loads((tmp_path / "gpu.json").read_text())

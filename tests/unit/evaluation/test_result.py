@@ -16,13 +16,18 @@ def test_round_trip(path, tmp_path):
     result = Result.load(path)
     result.save(tmp_path / "again.json")
     assert Result.load(tmp_path / "again.json") == result
-    again = json.loads((tmp_path / "again.json").read_bytes())
-    figures = [(again, "perplexity"), (again["size"], "multiply_adds"), (again["timing"] or {}, "other_cores")]
-    figures += [(again["cell"], "cut"), (again["size"], "vector_parameters"), (again["size"], "table_parameters")]
-    for values, figure in figures:
-        assert values.pop(figure, None) is None  # these are older than those figures
-    assert again == json.loads(path.read_bytes())
+    again, before = (json.loads(each.read_bytes()) for each in (tmp_path / "again.json", path))
+    assert without_nothing(again) == without_nothing(before)  # a file may be older than a figure
     assert [path.name for path in tmp_path.iterdir()] == ["again.json"]
+
+
+def without_nothing(values):
+    """Data without the keys that have no value."""
+    if isinstance(values, list):
+        return [without_nothing(each) for each in values]
+    if not isinstance(values, dict):
+        return values
+    return {key: without_nothing(value) for key, value in values.items() if value is not None}
 
 
 class TestBleu:

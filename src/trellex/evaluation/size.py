@@ -76,5 +76,5 @@ class Size(Record):
 
 
 def _one_in(times: float) -> str:
-    """How many times smaller, as a fraction of three digits, as in the paper."""
-    return f"1/{float(f'{times:.3g}'):g}"
+    """How many times smaller, as a fraction of three digits, as in the paper; of what is larger, how many times."""
+    return f"1/{float(f'{times:.3g}'):g}" if times >= 1 else f"{1 / times:.3g} ×"

@@ -14,6 +14,7 @@ from trellex.evaluation.result import Cell
 from trellex.experiment.job import Job
 from trellex.heads.spec import AnyHeadSpec
 from trellex.nmt.build import build_model
+from trellex.nmt.word_codes import WordCodes
 from trellex.records import Record
 from trellex.text.corpus import Corpus
 from trellex.training.recipe import Recipe, TrainingSettings, load_recipe, read_yaml
@@ -102,9 +103,10 @@ class Grid(Record):
     def _check(recipe: Recipe, corpus: Corpus, where: str) -> None:
         """Build the model without weights or a code from its text, which finds mistakes in the output layer."""
         source, target = len(corpus.source_vocabulary), corpus.target_vocabulary
+        codes = WordCodes.stand_in(source, len(target)) if recipe.model.embeddings.is_composed else None
         try:
             with torch.device("meta"):
-                build_model(recipe.model, recipe.head, source, target, recipe.head.stand_in(target))
+                build_model(recipe.model, recipe.head, source, target, recipe.head.stand_in(target), word_codes=codes)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
 

@@ -43,7 +43,8 @@ class _CrossEntropy(torch.autograd.Function):
             scores = torch.nn.functional.linear(h, weight, bias)
         values = torch.empty(len(scores), dtype=torch.float32, device=scores.device)
         if len(scores):
-            _cross_entropy[(len(scores),)](scores, target, values, scores.shape[1], BLOCK=BLOCK, num_warps=WARPS)
+            sizes = {"num_words": scores.shape[1], "BLOCK": BLOCK, "num_warps": WARPS}
+            _cross_entropy[(len(scores),)](scores, target.contiguous(), values, **sizes)
         ctx.save_for_backward(h, weight, scores)  # now their gradient
         return values
 
@@ -72,7 +73,8 @@ def _cross_entropy(scores, target, values, num_words, BLOCK: tl.constexpr):
     peak = tl.max(highest, 0)
     log_sum = peak + tl.log(tl.sum(total * tl.exp(highest - peak), 0))
     word = tl.load(target + row)
-    tl.store(values + row, log_sum - tl.load(scores + word).to(tl.float32))
+    of_target = tl.load(scores + word, (word >= 0) & (word < num_words), float("nan"))  # no word: found out by the loss
+    tl.store(values + row, log_sum - of_target.to(tl.float32))
     tl.debug_barrier()  # the target's score may be read by another thread than overwrites it
     for first in range(0, num_words, BLOCK):
         score = tl.load(scores + first + place, first + place < num_words, -float("inf")).to(tl.float32)

@@ -47,7 +47,7 @@ class _Scores(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, vectors: Tensor, bias: Tensor, shelves: Tensor, words: Tensor) -> Tensor:
-        states, words = states.contiguous(), words.contiguous()
+        states, vectors, bias, words = (each.contiguous() for each in (states, vectors, bias, words))
         shelf, order = shelves.flatten().int().sort(stable=True)
         numbers = torch.arange(len(words) + 1, dtype=torch.int32, device=shelf.device)
         first = torch.searchsorted(shelf, numbers)  # the rows of a shelf begin there, and end where the next's begin

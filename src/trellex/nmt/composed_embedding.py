@@ -63,9 +63,10 @@ class ComposedEmbedding(nn.Embedding):
         """
         if self.training or torch.is_grad_enabled():
             return self._all_vectors()
-        state = [(each.data_ptr(), each._version) for each in self.parameters()]
+        state = [(each.data_ptr(), None if each.is_inference() else each._version) for each in self.parameters()]
         if self._kept is None or self._state != state:
-            with torch.inference_mode(False), torch.no_grad():  # what is made in that mode is not changed outside
+            precise = torch.autocast(self.table.device.type, enabled=False)
+            with torch.inference_mode(False), torch.no_grad(), precise:  # inference tensors do not change outside
                 vectors = self._all_vectors()
                 place = self._kept
                 if place is None or (place.device, place.dtype) != (vectors.device, vectors.dtype):
@@ -80,8 +81,9 @@ class ComposedEmbedding(nn.Embedding):
         return self.windows.sums(table).index_select(0, numbers) + linear(residual, project)
 
     def train(self, mode: bool = True) -> Self:
-        """A recorded step changes weights without a trace: what was kept is of the time before."""
-        self._state = None
+        """A recorded step changes weights without a trace: what was kept before training is of other ones."""
+        if mode or self.training:
+            self._state = None
         return super().train(mode)
 
     def extra_repr(self) -> str:

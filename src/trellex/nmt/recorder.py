@@ -5,6 +5,7 @@ Small kernels end sooner than the host launches them one by one.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -15,6 +16,9 @@ import torch
 WARM_UP = 3  # times that something is computed before it is recorded, in which libraries prepare themselves
 
 Result = TypeVar("Result")
+
+# threads of one process: none may wait for the device while another records, or sees to it that nothing waits
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class WaitsForDeviceError(RuntimeError):
@@ -49,8 +53,8 @@ class Recorder:
     def recorded(self, compute: Callable[[], Result]) -> tuple[torch.cuda.CUDAGraph, Result]:
         """The recording, and where it will leave its result. Nothing is computed yet."""
         graph = torch.cuda.CUDAGraph()
-        torch.cuda.synchronize()
-        with torch.cuda.stream(self._stream):
+        with _ONE_AT_A_TIME, torch.cuda.stream(self._stream):
+            torch.cuda.synchronize()
             graph.capture_begin(pool=self._memory, capture_error_mode="thread_local")
             try:
                 result = compute()
@@ -89,8 +93,8 @@ class Replayed:
 @contextmanager
 def _waiting_refused() -> Iterator[None]:
     """Raises WaitsForDeviceError where PyTorch would wait for the device."""
-    mode = torch.cuda.get_sync_debug_mode()
-    with warnings.catch_warnings():
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        mode = torch.cuda.get_sync_debug_mode()
         warnings.simplefilter("ignore")  # that this is new
         torch.cuda.set_sync_debug_mode("error")
         try:

@@ -24,7 +24,9 @@ class EmbeddingSettings(Record, frozen=True):
     @model_validator(mode="after")
     def _a_table_has_no_options(self) -> Self:
         for name in self.model_fields_set - {"type"} if self.type == "table" else ():
-            raise ValueError(f"{name}: is of composed vectors; add type: composed, or leave it out")
+            raise ValueError(
+                f"{name}: is of composed vectors; add type: composed, or leave it out, as by embeddings={{type: table}}"
+            )
         return self
 
     @model_serializer

@@ -21,6 +21,10 @@ class Bigrams(NamedTuple):
 
 def bigrams(ids: NDArray[Any], lengths: Ids, vocab_size: int) -> Bigrams:
     """Those of all sentences, with BOS before and EOS after each. ids [tokens], lengths [N]"""
+    if lengths.sum() != len(ids):
+        raise ValueError(f"lengths: sum to {int(lengths.sum()):,}, but there are {len(ids):,} ids; pass one a sentence")
+    if len(ids) and not 0 <= ids.min() <= ids.max() < vocab_size:
+        raise ValueError(f"ids: word ids go from 0 to {vocab_size - 1}, got {int(ids.min())} … {int(ids.max())}")
     pairs, counts = np.empty(0, np.int64), np.empty(0, np.int64)
     for words, sentences in chunks(ids, lengths):
         together = sentences[1:] == sentences[:-1]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -35,13 +36,21 @@ def apply_changes(data: dict[str, Any], changes: Mapping[str, Any], model: type[
     for key, value in sorted(changes.items(), key=lambda change: change[0].count(".")):
         section, _, name = key.partition(".")
         if key not in known and not (section == FREE and name):
-            by_name: dict[str, str] = {}
-            for each in known:
-                by_name.setdefault(each.rpartition(".")[2], each)
-            raise ValueError(f"{key}: unknown key; {nearest_of(key.rpartition('.')[2], by_name)}")
+            raise ValueError(f"{key}: unknown key; {_nearest(key, known)}")
         if section == FREE and isinstance(data.get(FREE), str) and name:
             data[FREE] = {"type": data[FREE]}
         _put(data, key, value)
+
+
+def _nearest(key: str, known: Sequence[str]) -> str:
+    """Advice for an unknown key: one that is written nearly so or, whatever its section is, has nearly its name."""
+    if alike := difflib.get_close_matches(key, known, 1, cutoff=0.85):
+        return f"did you mean {alike[0]!r}?"
+    by_name: dict[str, str] = {}
+    for each in known:
+        name = each.rpartition(".")[2]
+        by_name[each if name in by_name else name] = each
+    return nearest_of(key.rpartition(".")[2], by_name)
 
 
 def _put(data: dict[str, Any], key: str, value: Any) -> None:

@@ -61,6 +61,12 @@ def test_composed_vectors_are_compared_with_tables(head):
     assert {name for name in composed if name not in table} == {"vector parameters", "of tables"}
 
 
+def test_composed_vectors_of_few_words_are_more_than_tables():
+    assert (
+        size_of("softmax", 64, embeddings={"type": "composed", "code": "random"})["of tables"] == "2.53 ×"
+    )  # 158 vectors and 64 residuals of 32 numbers
+
+
 def test_older_results_have_tables():
     size = measured("binary", 100)
     older = Size.model_validate(size.model_dump(exclude={"vector_parameters", "table_parameters"}))

@@ -46,6 +46,13 @@ class TestCells:
         assert job.name == "tiny-en-ja-binary-ec-clusters-trellis-seed-1"
         assert job.recipe.head.model_dump() == head
 
+    def test_word_vectors_may_be_composed(self, write_grid, corpora, tmp_path):
+        """From codes that are made when training begins."""
+        path = write_grid({})
+        recipe = Path(Grid.load(path).grid[0].recipe)
+        recipe.write_text(recipe.read_text().replace("model:", "model:\n  embeddings: {type: composed, residual: 2}"))
+        assert all(job.recipe.model.embeddings.code == "clusters" for job in Grid.load(path).jobs())
+
     def test_two_cells_of_one_name(self, write_grid):
         path = write_grid({"heads": ["binary", {"type": "binary", "decoding": "exact"}]})
         with pytest.raises(

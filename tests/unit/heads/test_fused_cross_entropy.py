@@ -53,6 +53,20 @@ def test_no_rows():
     assert fused.cross_entropy(values[0][:0], *values[1:], target[:0]).shape == (0,)
 
 
+@pytest.mark.parametrize("word", [-1, 5, 1 << 40])
+def test_targets_that_are_no_words(word):
+    """They are found out by the loss, for ids on an accelerator are not looked at before."""
+    values, target = inputs(5)
+    target[3] = word
+    assert fused.cross_entropy(*values, target).isnan().nonzero().tolist() == [[3]]
+
+
+def test_targets_that_are_not_side_by_side():
+    values, target = inputs(5)
+    apart = torch.stack([target, target * 0], 1)[:, 0]
+    torch.testing.assert_close(fused.cross_entropy(*values, apart), by_pytorch(*values, target))
+
+
 def test_scores_that_are_no_numbers():
     """They are found out by the loss."""
     (h, weight, bias), target = inputs(5)

@@ -77,6 +77,18 @@ def test_kernels(rows, visited, dtype, monkeypatch):
         torch.testing.assert_close(found.cpu().double(), exact, **near)
 
 
+def test_kernels_read_vectors_however_they_lie():
+    fused = pytest.importorskip("trellex.heads.fused_shelves", reason="Triton is not installed")
+    *values, shelves = inputs(6, 2)
+    expected = by_hand(*values, shelves)
+    states, vectors, bias = (each.detach().float().to(PLACE) for each in values)
+    vectors, bias = vectors.T.contiguous().T.requires_grad_(), torch.stack([bias, bias * 0], 1)[:, 0]
+    words = words_on(torch.arange(SHELVES)).to(PLACE)
+    scores = fused.scores_by_shelf(states, shelves.to(PLACE), words, vectors, bias)
+    torch.testing.assert_close(scores.cpu().double(), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(gradients(scores, vectors)[0].cpu().double(), *gradients(expected, values[1]))
+
+
 def test_kernels_bound_scores():
     fused = pytest.importorskip("trellex.heads.fused_shelves", reason="Triton is not installed")
     states = torch.tensor([[3e38] * 4, [-3e38] * 4, [torch.nan] * 4], device=PLACE)

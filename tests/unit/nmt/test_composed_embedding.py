@@ -125,6 +125,26 @@ class TestKeptVectors:
             embedding.train().eval()
             assert not torch.equal(embedding.weight, before)
 
+    def test_outlive_a_search(self, monkeypatch):
+        """Which puts a model that is not being trained into evaluation mode once more."""
+        embedding = composed(RandomCode(40)).eval()
+        with torch.no_grad():
+            before = embedding.weight
+            monkeypatch.setattr(embedding, "_all_vectors", None)
+            assert embedding.eval().weight is before
+
+    def test_of_a_model_that_was_made_in_inference_mode(self):
+        with torch.inference_mode():
+            embedding = composed(RandomCode(40)).eval()
+        with torch.inference_mode():
+            torch.testing.assert_close(embedding.weight, embedding(torch.arange(40)))
+
+    def test_are_as_precise_under_autocast(self):
+        embedding = composed(RandomCode(40), size=16, residual=4).float().eval()
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            found = embedding.weight.clone()
+        torch.testing.assert_close(found, embedding(torch.arange(40)).detach())
+
     def test_stay_in_their_place(self):
         """Where a recording of a step looks for them."""
         embedding = composed(RandomCode(40)).eval()

@@ -2,14 +2,17 @@
 
 import copy
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from trellex.nmt import recorded_greedy
+from trellex.nmt.build import build_model
 from trellex.nmt.recorded_greedy import RecordedGreedy
 from trellex.nmt.recorder import WARM_UP, WaitsForDeviceError
+from trellex.nmt.settings import ModelSettings
 from trellex.search import greedy, length_limit
 from trellex.search.loop import Choice, grow
 from trellex.text.vocabulary import EOS
@@ -219,12 +222,12 @@ class Tape:
     def recorded(self, compute):
         if self.fails:
             raise self.fails
-        self.compute = compute
-        return self, None
 
-    def replay(self):
-        self.played += 1
-        self.compute()
+        def replay():
+            self.played += 1
+            compute()
+
+        return SimpleNamespace(replay=replay), None
 
 
 def on_tape(model, tape):
@@ -243,6 +246,32 @@ def test_recordings_follow_what_was_computed_directly(model_of):
     assert tape.played == 20 - WARM_UP
     assert search(sources, [20]) == common(model, sources, [20])
     assert tape.played == 40 - WARM_UP
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("head", ["softmax", {"type": "softmax", "tied": True}, SHELVES], ids=str)
+def test_composed_vectors_are_composed_anew_where_recordings_look_for_them(head, device):
+    models = [composed_model(head, seed).to(device) for seed in (0, 1)]
+    model, other = models
+    with torch.inference_mode():
+        search = on_tape(model, Tape()) if device == "cpu" else search_of(model)
+    sources, limits = sentences(20)
+    for expected in models:
+        model.load_state_dict(expected.state_dict())
+        found = [search(sources, limits) for _ in range(WARM_UP + 1)][-1]
+        assert any(found)
+        assert all(words in (None, best) for words, best in zip(found, common(expected, sources, limits), strict=True))
+    assert common(model, sources, limits) == common(other, sources, limits)
+
+
+def composed_model(head, seed):
+    torch.manual_seed(seed)
+    embeddings = {"type": "composed", "code": "random", "memory": 3, "residual": 4}
+    sizes = ModelSettings(embedding_size=16, hidden_size=16, embeddings=embeddings)
+    model = build_model(sizes, head, SOURCE_SIZE, 40).eval().requires_grad_(False)
+    for weight in model.parameters():
+        weight.mul_(2)
+    return model
 
 
 @pytest.mark.parametrize("error", [None, torch.OutOfMemoryError("none left"), RuntimeError("capturing")], ids=str)

@@ -154,3 +154,16 @@ def test_bigrams_are_those_of_every_sentence(monkeypatch, tokens):
     assert list(zip(left.tolist(), right.tolist(), counts.tolist(), strict=True)) == [
         (*pair, count) for pair, count in sorted(expected.items())
     ]
+
+
+@pytest.mark.parametrize(
+    ("ids", "lengths", "message"),
+    [
+        ([1, 2, 9], [3], "^ids: word ids go from 0 to 6, got 1 … 9$"),
+        ([1, -2], [2], "^ids: word ids go from 0 to 6, got -2 … 1$"),
+        ([1, 2], [3], "^lengths: sum to 3, but there are 2 ids"),
+    ],
+)
+def test_what_is_no_text(ids, lengths, message):
+    with pytest.raises(ValueError, match=message):
+        bigrams(np.array(ids), np.array(lengths), 7)

@@ -87,6 +87,7 @@ class TestErrors:
             ("trainin.seed", "training.seed"),
             ("model.hiden_size", "model.hidden_size"),
             ("haed", "head"),
+            ("model.embeddings.typ", "model.embeddings.type"),
         ],
     )
     def test_a_mistyped_key_is_told_with_the_nearest(self, load, key, nearest):

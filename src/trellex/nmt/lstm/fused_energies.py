@@ -31,7 +31,7 @@ class _Energies(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
-        queries, keys = queries.contiguous(), keys.contiguous()
+        queries, keys, vector = queries.contiguous(), keys.contiguous(), vector.contiguous()
         (rows, steps, size), width = queries.shape, keys.shape[1]
         ctx.save_for_backward(queries, keys, vector)
         found = torch.empty(rows, steps, width, dtype=torch.float32, device=queries.device)
@@ -46,14 +46,15 @@ class _Energies(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         queries, keys, vector = ctx.saved_tensors
         (rows, steps, size), width = queries.shape, keys.shape[1]
+        if not gradient.numel():
+            return torch.zeros_like(queries), torch.zeros_like(keys), torch.zeros_like(vector)
         parts = triton.cdiv(width, WORDS)
         of_queries, of_keys = queries.new_empty(parts, *queries.shape), torch.empty_like(keys)
         of_vector = torch.empty(parts, rows, size, dtype=torch.float32, device=queries.device)
-        if gradient.numel():
-            _gradients[rows, triton.cdiv(size, COLUMNS), parts](
-                gradient.contiguous(), queries, keys, vector, of_queries, of_keys, of_vector, steps, width, size,
-                WORDS=WORDS, COLUMNS=COLUMNS,
-            )  # fmt: skip
+        _gradients[rows, triton.cdiv(size, COLUMNS), parts](
+            gradient.contiguous(), queries, keys, vector, of_queries, of_keys, of_vector, steps, width, size,
+            WORDS=WORDS, COLUMNS=COLUMNS,
+        )  # fmt: skip
         return of_queries.sum(0) if parts > 1 else of_queries[0], of_keys, of_vector.sum((0, 1)).to(vector.dtype)
 
 

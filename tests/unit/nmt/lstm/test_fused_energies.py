@@ -9,7 +9,8 @@ PLACE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 @pytest.mark.parametrize(
-    ("rows", "steps", "width", "size"), [(1, 1, 1, 1), (2, 3, 5, 20), (3, 2, 17, 64), (2, 2, 40, 70), (0, 2, 3, 4)]
+    ("rows", "steps", "width", "size"),
+    [(1, 1, 1, 1), (2, 3, 5, 20), (3, 2, 17, 64), (2, 2, 40, 70), (0, 2, 3, 4), (2, 0, 3, 4), (2, 3, 0, 4)],
 )
 @pytest.mark.parametrize("scale", [0.5, 30.0])
 def test_values_and_gradients(rows, steps, width, size, scale):

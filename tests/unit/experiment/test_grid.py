@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from trellex.evaluation.result import Timing
+from trellex.evaluation.result import Timing, WordSelection
 from trellex.experiment.grid import Grid
 from trellex.experiment.runner import Runner, to_be_timed
+from trellex.experiment.status import JobStatus
 from trellex.heads import spec
 from trellex.training import checkpoint
 from trellex.training.recipe import load_recipe
@@ -69,7 +70,7 @@ class TestCells:
         grid = Grid.load(write_grid({"data": data, "heads": ["softmax", "binary", "binary-ec"]}))
         (tmp_path / "results").mkdir()
         timing = dict.fromkeys(("train_batch", "batch_sentences", "batch_tokens", "cpu_sentence", "sentences"), 1)
-        timing |= dict.fromkeys(("gpu_sentence", "gpu")) | {"cpu": "a CPU"}
+        timing |= dict.fromkeys(("gpu_sentence", "gpu")) | {"cpu": "a CPU", "int8": {"sentence": 1, "steps": 1}}
         begun = {"ja-en": ["noon", "noon", "noon"], "en-ja": en_ja}
         for job in grid.jobs():
             when = begun[job.cell.direction].pop(0)
@@ -82,6 +83,39 @@ class TestCells:
         assert [[status.job.name for status in group] for group in groups] == [
             ["tiny-en-ja-softmax-seed-1", "tiny-en-ja-binary-exact-decoding-seed-1"]
         ]
+
+    @pytest.mark.parametrize(
+        ("measured", "is_timed_again"),
+        [((), True), (("int8",), True), (("int8", "listed"), False)],
+        ids=["as older versions", "without lists", "all"],
+    )
+    def test_what_was_not_measured_is_timed_again(self, write_grid, result_of, tmp_path, measured, is_timed_again):
+        [job] = Grid.load(write_grid({"shortlist": True})).jobs()
+        timing = dict.fromkeys(("train_batch", "batch_sentences", "batch_tokens", "cpu_sentence", "sentences"), 1)
+        timing |= {"gpu_sentence": None, "gpu": None, "cpu": "a CPU", "begun": "noon"}
+        timing |= {name: {"sentence": 1, "steps": 1} for name in measured}
+        changes = {"timing": Timing(**timing), "selection": WordSelection(scores={}, recall=1, list_words=9)}
+        (tmp_path / "results").mkdir()
+        result_of(job).model_copy(update=changes).save(job.result_file)
+        checkpoint.step_folder(job.run, 2).mkdir(parents=True)
+        (job.run / "best.json").write_text('{"step": 2}')
+        assert bool(to_be_timed([JobStatus(job)])) == is_timed_again
+
+    def test_words_and_pieces_are_timed_together(self, write_grid, corpora, pieces, result_of, tmp_path):
+        jobs = Grid.load(write_grid({"data": [str(corpora["en-ja"]), str(pieces)]})).jobs()
+        (tmp_path / "results").mkdir()
+        for job in jobs:
+            result_of(job).save(job.result_file)
+            checkpoint.step_folder(job.run, 2).mkdir(parents=True)
+            (job.run / "best.json").write_text('{"step": 2}')
+        [group] = to_be_timed([JobStatus(job) for job in jobs])
+        assert [status.job.cell.cut for status in group] == [None, "whitespace to bpe 24"]
+
+    def test_shortlists_are_for_softmax_alone(self, write_grid):
+        heads = ["softmax", "binary-ec", {"type": "softmax", "tied": True}, "shelves"]
+        jobs = Grid.load(write_grid({"heads": heads, "shortlist": True})).jobs()
+        assert [job.shortlist for job in jobs] == [True, False, True, False]
+        assert not any(job.shortlist for job in Grid.load(write_grid({"heads": heads})).jobs())
 
 
 def test_what_this_machine_cannot_train_is_found_before_anything_is_begun(write_grid, tmp_path):
@@ -106,6 +140,7 @@ class TestErrors:
             ({"block": {"heads": [None]}}, r"grid.yaml: grid.0.heads.0: .*expected a name or a mapping"),
             ({"block": {"head": ["softmax"]}}, r"grid.yaml: grid.0.head: unknown key; did you mean 'heads'\?"),
             ({"block": {"heads": []}}, r"grid.yaml: grid.0.heads: .*at least 1 item"),
+            ({"block": {"shortlist": 1}}, r"grid.yaml: grid.0.shortlist: .*valid boolean"),
             ({"block": {"seeds": [-1]}}, r"grid.yaml: grid.0.seeds.0: .*greater than or equal to 0"),
         ],
     )
@@ -125,6 +160,7 @@ class TestErrors:
                 {"block": {"training": {"max_step": 9}}},
                 r"grid.0.training: max_step: unknown .*did you mean 'max_steps'",
             ),
+            ({"block": {"heads": ["binary"], "shortlist": True}}, r"grid.0.shortlist: lists are for softmax.*leave it"),
             ({"block": {"training": {"max_steps": 0}}}, r"grid.0.training: max_steps: .*greater than or equal to 1"),
             ({"training": {"validate_every": 9}}, r"recipe.yaml: training.validate_every: is more than max_steps"),
         ],

@@ -2,15 +2,18 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from trellex.evaluation.result import Timing, WordSelection
+from trellex.experiment import grid as grid_module
 from trellex.experiment.grid import Grid
 from trellex.experiment.runner import Runner, to_be_timed
 from trellex.experiment.status import JobStatus
 from trellex.heads import spec
+from trellex.text.vocabulary import MARKERS, Vocabulary
 from trellex.training import checkpoint
 from trellex.training.recipe import load_recipe
 
@@ -186,3 +189,25 @@ def test_shipped_grids(path):
     keys = re.findall(r"^[ -]*(\w+):.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
     for key in set(keys):  # each is explained where it first stands
         assert re.search(rf"^[ -]*{key}:(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)[1].count("#") == 1, key
+
+
+@pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.stem)
+def test_shipped_grids_where_their_folders_exist(path, monkeypatch):
+    """All cells can be trained, and have names of their own."""
+    vocabulary = Vocabulary([*MARKERS, *map(str, range(2500))], [9] * 2503)
+
+    def open_corpus(folder):
+        source, target = (folder.stem if "-" in folder.stem else "en-ja").split("-")  # that of the phrasebook is data
+        text = {"source_language": source, "target_language": target, "splits": lambda: ("train", "dev", "test")}
+        settings = SimpleNamespace(**text, cut=lambda: folder.suffix.removeprefix(".") or None)
+        manifest = SimpleNamespace(settings=settings, fingerprint=lambda: folder.name)
+        return SimpleNamespace(manifest=manifest, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
+
+    monkeypatch.chdir(path.parents[2])
+    monkeypatch.setattr(grid_module.Corpus, "open", open_corpus)
+    grid = Grid.load(path)
+    jobs = grid.jobs()
+    assert len(jobs) == sum(len(block.data) * len(block.heads) * len(block.seeds) for block in grid.grid)
+    if path.stem == "rivals":
+        listed = [job.cell.method for job in jobs if job.shortlist and job.cell.corpus == "KFTT"]
+        assert listed == ["softmax", "softmax (tied)", "softmax, bpe", "softmax, unigram"]

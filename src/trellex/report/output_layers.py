@@ -22,7 +22,7 @@ def output_layers(direction: Direction) -> Table | None:
     headings = ["method", "BLEU, greedy", "BLEU, beam 5", f"{text}, greedy", f"{text}, beam 5", "perplexity, dev"]
     headings += ["#out", "output parameters", "all parameters", "train, ms a batch", "CPU int8, ms a sentence"]
     headings.append("steps a sentence")
-    notes = [*_list_notes(rows), *how_timed(direction)]
+    notes = [*_list_notes(rows), *how_timed(direction), *_apart_note(direction)]
     table = Table(f"{direction.title}: output layers ({seeds(direction)})", headings, notes=notes)
     for name, method in rows.items():
         size = method.first.size
@@ -56,6 +56,12 @@ def _paces(method: Method, figure: Callable[[Pace], float]) -> list[float]:
     return _timed(method, lambda timing: figure(timing.int8) if timing.int8 else None)
 
 
+def _apart_note(direction: Direction) -> list[str]:
+    """That not all were timed in turns, if so."""
+    begun = {result.timing.begun for result in direction.results if result.timing and result.timing.int8}
+    return ["Not all systems took turns: they were timed on several occasions."] if len(begun) > 1 else []
+
+
 def _list_notes(rows: Mapping[str, Method]) -> list[str]:
     """What lists have, a note for all systems with the same."""
     names: dict[str, list[str]] = {}
@@ -63,6 +69,6 @@ def _list_notes(rows: Mapping[str, Method]) -> list[str]:
         selections = [result.selection for result in method.results if result.selection]
         if selections and name == method.first.cell.listed_method:
             words, recall = fmean(each.list_words for each in selections), fmean(each.recall for each in selections)
-            told = f"lists of {words:,.0f} words on average have {100 * recall:.2f} % of the references' known words"
+            told = f"lists of {words:,.0f} tokens on average have {100 * recall:.2f} % of the references' known tokens"
             names.setdefault(told, []).append(name)
     return [f"{', '.join(own)}: {told}." for told, own in names.items()]

@@ -31,10 +31,11 @@ OUTPUT_LAYERS = (
     "All that one can choose to translate with, by the checkpoint that is best on dev. BLEU is of words, also where a "
     "model writes pieces; text BLEU does not depend on how words are cut either, for Japanese it is of characters: it "
     "compares all systems. CPU: a sentence by greedy search, one at a time, exported in int8, on one thread, all "
-    "systems in turns. Steps: words or pieces that are written for it, its end included. With a shortlist a softmax "
-    "scores, for each sentence, those words alone that training showed as translations of its words; all others have "
-    "no probability, hence no perplexity. The figure has text BLEU of greedy search, as its times are of that; its "
-    "line joins the systems that no other beats, being both faster and better. Of several seeds, the mean."
+    "systems in turns unless a note says otherwise. Steps: words or pieces that are written for it, its end included. "
+    "With a shortlist a softmax scores, for each sentence, those words alone that training showed as translations of "
+    "its words, on average #out; all others have no probability, hence no perplexity. The figure has text BLEU of "
+    "greedy search, as its times are of that; its line joins the systems than which none is both faster and better. "
+    "Of several seeds, the mean."
 )
 TABLE = (
     "BLEU is of tokens, case-insensitive, by greedy search: {figure}. Bold is the best, italic the second. "

@@ -86,9 +86,17 @@ class TestTable:
         assert listed[6:9] == plain[6:9]
         assert listed[9:] == ["13.5", "23.5"]
         assert output_layers(direction).notes[0] == (
-            "softmax + shortlist, softmax (tied) + shortlist: lists of 812 words on average have 96.25 % of the "
-            "references' known words."
+            "softmax + shortlist, softmax (tied) + shortlist: lists of 812 tokens on average have 96.25 % of the "
+            "references' known tokens."
         )
+
+    @pytest.mark.parametrize("begun", [("noon", "noon"), ("noon", "one")])
+    def test_says_whether_all_took_turns(self, tmp_path, begun):
+        results = [timed_in_int8(make_result(head=head, sentences=20), 9.0) for head in ("softmax", "binary-ec")]
+        for result, when in zip(results, begun, strict=True):
+            result.timing.begun = when
+        found = output_layers(direction_of(results, tmp_path)).notes
+        assert any("Not all systems took turns" in note for note in found) == (begun[0] != begun[1])
 
     def test_what_an_older_version_did_not_measure(self, direction):
         found = rows(output_layers(direction))["hybrid-512"]

@@ -11,13 +11,22 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from trellex.evaluation import token_bleu
 from trellex.evaluation.result import Result
 from trellex.experiment.display import STYLES
 from trellex.experiment.job import Job
 from trellex.experiment.phases import score
+from trellex.search import SearchSettings
+from trellex.shortlist.model import ListedModel
+from trellex.shortlist.recall import Recall
+from trellex.shortlist.shortlist import Shortlist
+from trellex.text.corpus import Corpus
+from trellex.text.vocabulary import MARKERS
 from trellex.training import checkpoint
+from trellex.training.loading import load_checkpoint
+from trellex.training.validation import translate_split
 
-HEADS = ["softmax", {"type": "binary-ec", "decoding": "paper"}]
+HEADS = ["softmax", {"type": "binary-ec", "decoding": "paper"}]  # the first with a shortlist, too
 NAMES = ["phrases-en-ja-softmax-seed-1", "phrases-en-ja-binary-ec-seed-1"]
 
 
@@ -29,6 +38,7 @@ def write_grid(data, write_recipe):
         training = {"max_steps": 33, "validate_every": 10, "save_every": 2, "patience": None} | training
         recipe = write_recipe(folder / "recipe", **training)
         block = {"corpus": "Phrases", "stands_for": "BTEC", "recipe": str(recipe), "data": [str(data)], "heads": HEADS}
+        block |= {"shortlist": True}
         runs, results, path = folder / "runs", folder / "results", folder / "grid.yaml"
         grid = {"runs": str(runs), "results": str(results), "at_once": at_once, "grid": [block]}
         path.write_text(yaml.safe_dump(grid, sort_keys=False))
@@ -78,6 +88,7 @@ def assert_same_results(grid, other):
             "perplexity",
             "averaged_test_bleu",
             "scores",
+            "selection",
             "bands",
             "bit_errors",
         ):
@@ -133,6 +144,24 @@ class TestWhole:
             assert sum(band.expected for band in result.bands) > 40
             assert result.size.softmax_parameters == 33 * result.size.vocabulary
 
+    def test_a_softmax_with_a_shortlist(self, whole, data):
+        """Its scores are those that `trellex shortlist` tells of the same model."""
+        softmax, binary = results(whole)
+        assert binary.selection is binary.timing.listed is None
+        [path] = (whole.runs / "shortlists").glob("*.shortlist")
+        shortlist, corpus = Shortlist.load(path), Corpus.open(data)
+        recall = Recall.of(shortlist, corpus.split("test"))
+        assert (softmax.selection.recall, softmax.selection.list_words) == (recall.share, recall.mean_size)
+        assert 0 < softmax.selection.recall <= 1
+        assert len(MARKERS) < softmax.selection.list_words < softmax.size.vocabulary
+        model = ListedModel(load_checkpoint(whole.runs / NAMES[0], "cpu"), shortlist)
+        for beam, name in ((1, "greedy"), (5, "beam 5")):
+            translations = translate_split(model, corpus, "test", SearchSettings(beam=beam))
+            lines = [
+                [" ".join(tokens) for tokens in side] for side in (translations, corpus.split("test").target_tokens)
+            ]
+            assert softmax.selection.scores[name].token_bleu == pytest.approx(token_bleu(*lines).score)
+
     def test_training_is_recorded_to_the_last_step(self, whole, data):
         manifest = json.loads((data / "manifest.json").read_text())
         train = manifest["splits"]["train"]
@@ -152,8 +181,12 @@ class TestWhole:
             assert min(timing.train_batch, timing.cpu_sentence, timing.batch_tokens) > 0
             assert timing.cpu
             assert timing.other_cores >= 0
+            for pace in filter(None, (timing.int8, timing.listed)):
+                assert pace.sentence > 0
+                assert pace.steps >= 1
+        assert results(whole)[0].timing.listed is not None
         assert len({result.timing.begun for result in results(whole)}) == 1
-        assert sorted(path.name for path in whole.runs.iterdir()) == sorted(["lock", *NAMES])
+        assert sorted(path.name for path in whole.runs.iterdir()) == sorted(["lock", "shortlists", *NAMES])
 
     def test_a_cell_that_cannot_be_timed_is_named(self, whole, write_grid, trellex, tmp_path):
         grid = write_grid(tmp_path)

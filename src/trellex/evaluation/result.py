@@ -29,7 +29,15 @@ class Cell(Record):
     @property
     def method(self) -> str:
         """The name of the method in tables."""
-        return self.head.label if self.cut is None else f"{self.head.label}, {self.cut}"
+        return self._in_tables(self.head.label)
+
+    @property
+    def listed_method(self) -> str:
+        """The same of a softmax that chooses from a shortlist."""
+        return self._in_tables(f"{self.head.label} + shortlist")
+
+    def _in_tables(self, label: str) -> str:
+        return label if self.cut is None else f"{label}, {self.cut}"
 
     @property
     def direction(self) -> str:
@@ -51,6 +59,14 @@ class Score(Record):
     sentences: list[list[int]]  # of each: tokens of translation and reference, right and all 1- to 4-grams
 
 
+class WordSelection(Record):
+    """How a softmax translated the test set when it chose from a shortlist, and what that list has."""
+
+    scores: dict[str, Score]  # by way of searching
+    recall: float  # the share of the references' known words that are in the lists of their sentences
+    list_words: float  # of a list, on average
+
+
 class Training(Record):
     """How training went."""
 
@@ -62,6 +78,13 @@ class Training(Record):
     side_by_side: int  # trainings that shared the device, this one included
     peak_memory: int | None  # bytes of the GPU
     device: str
+
+
+class Pace(Record):
+    """How fast a model exported in int8 translates, greedy, one sentence at a time on one thread."""
+
+    sentence: float  # milliseconds
+    steps: float  # words or pieces that it writes for a sentence, EOS included, on average
 
 
 class Timing(Record):
@@ -77,6 +100,8 @@ class Timing(Record):
     batch_tokens: int  # target tokens in it
     gpu_sentence: float | None  # greedy, one sentence at a time
     cpu_sentence: float  # the same by the exported model in single precision on one thread
+    int8: Pace | None = None  # and by the one in int8; not known of older results
+    listed: Pace | None = None  # by that one with a shortlist, if there is one
     sentences: int  # how many were timed
     other_cores: float | None = None  # CPU cores that other processes kept busy meanwhile, if that is known
     gpu: str | None
@@ -100,6 +125,7 @@ class Result(Record):
     averaged_test_bleu: float | None  # over 5 consecutive evaluations around the best; None if there are but few
     training: Training
     scores: dict[str, Score]  # by way of searching: greedy, beam 5
+    selection: WordSelection | None = None  # of a softmax, if a shortlist was asked for
     rarest: list[int]  # the rank of the rarest word of each reference; the size of the vocabulary if unknown
     bands: list[WordBand]  # neither is there if the target is cut into pieces, whose ranks are not those of words
     bit_errors: BitErrors | None  # on the test set; None without bits

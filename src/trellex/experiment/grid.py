@@ -12,7 +12,7 @@ from pydantic import Field
 
 from trellex.evaluation.result import Cell
 from trellex.experiment.job import Job
-from trellex.heads.spec import AnyHeadSpec
+from trellex.heads.spec import AnyHeadSpec, SoftmaxSpec
 from trellex.nmt.build import build_model
 from trellex.nmt.word_codes import WordCodes
 from trellex.records import Record
@@ -32,6 +32,7 @@ class Block(Record):
     heads: list[AnyHeadSpec] = Field(min_length=1, description="output layers, as in recipes")
     seeds: list[Seed] = Field([1], min_length=1, description="a training each")
     training: dict[str, Any] = Field({}, description="settings in place of the recipe's, such as max_steps")
+    shortlist: bool = Field(False, strict=True, description="softmax heads also translate with a shortlist")
 
     def load_recipe(self, where: str = "training") -> Recipe:
         """The recipe with the block's settings. Raises ValueError that begins with where if those are no settings."""
@@ -73,6 +74,8 @@ class Grid(Record):
             )
         if recipe.training.average:
             raise ValueError(f"{block.recipe}: training.average: results are those of single checkpoints; leave it out")
+        if block.shortlist and not any(isinstance(head, SoftmaxSpec) for head in block.heads):
+            raise ValueError(f"{where}.shortlist: lists are for softmax, which is not among the heads; leave it out")
         for data in block.data:
             corpus = Corpus.open(data)
             text = corpus.manifest.settings
@@ -97,6 +100,7 @@ class Grid(Record):
                     recipe=recipe.model_copy(update=places),
                     result_file=self.results / f"{cell.name}.json",
                     corpus=corpus.manifest.fingerprint(),
+                    shortlist=block.shortlist and isinstance(head, SoftmaxSpec),
                 )
 
     @staticmethod

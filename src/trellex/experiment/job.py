@@ -35,6 +35,7 @@ class Job(Record):
     result_file: Path
     corpus: str  # the fingerprint of what was prepared
     side_by_side: int = 1  # trainings at once, this one included
+    shortlist: bool = False  # whether it also translates with one
 
     @property
     def name(self) -> str:
@@ -56,6 +57,11 @@ class Job(Record):
         result = Result.load(self.result_file)
         recipe = self._checked(self.result_file, result.recipe, result.corpus)
         self._compare(self.result_file, _settings(self.cell, self.recipe), _settings(result.cell, recipe))
+        if self.shortlist and result.selection is None:
+            raise ValueError(
+                f"{self.result_file}: made without a shortlist, but the grid asks for one; leave `shortlist` out, "
+                f"or remove this file to score again if {self.run} is still there"
+            )
         return result
 
     def check_run(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from trellex.evaluation import text_bleu, token_bleu
 from trellex.evaluation.bands import rarest_ranks, word_bands
@@ -10,11 +10,16 @@ from trellex.evaluation.bit_errors import bit_errors
 from trellex.evaluation.bootstrap import sentence_statistics
 from trellex.evaluation.curve import averaged_test_bleu, best_evaluation
 from trellex.evaluation.perplexity import split_perplexity
-from trellex.evaluation.result import Result, Score, Training
+from trellex.evaluation.result import Result, Score, Training, WordSelection
 from trellex.evaluation.size import Size
 from trellex.experiment.job import Job
 from trellex.experiment.machine import device_name, versions
-from trellex.search import SearchSettings
+from trellex.experiment.shortlists import shortlist_of
+from trellex.loaded import LoadedModel
+from trellex.nmt.model import TranslationModel
+from trellex.search import Model, SearchSettings
+from trellex.shortlist.model import ListedModel
+from trellex.shortlist.recall import Recall
 from trellex.text.corpus import Corpus
 from trellex.text.manifest import PrepareSettings
 from trellex.text.tokenizers import Detokenizer, build_detokenizer
@@ -43,7 +48,7 @@ def score(job: Job) -> None:
     corpus = Corpus.open(job.recipe.data)
     dev, test, vocabulary = corpus.split("dev"), corpus.split("test"), corpus.target_vocabulary
     references = test.target_tokens
-    translations = {name: translate_split(loaded.model, corpus, "test", how) for name, how in SEARCHES.items()}
+    translations = _translations(loaded.model, corpus)
     has_ranks = not corpus.manifest.settings.has_pieces("target")  # of words, by their frequency
     Result(
         cell=job.cell,
@@ -57,11 +62,33 @@ def score(job: Job) -> None:
         perplexity=split_perplexity(loaded.model, dev, words=[len(words) for words in dev.target_tokens]),
         averaged_test_bleu=averaged_test_bleu(metrics.evaluations),
         training=_training(job, metrics, corpus, loaded.model.device.type),
-        scores={name: _score(found, references, corpus.manifest.settings) for name, found in translations.items()},
+        scores=_scores(translations, corpus),
+        selection=_selection(job, loaded, corpus) if job.shortlist else None,
         rarest=rarest_ranks(references, vocabulary) if has_ranks else [],
         bands=word_bands(translations["greedy"], references, vocabulary) if has_ranks else [],
         bit_errors=bit_errors(loaded.model, test),
     ).save(job.result_file)
+
+
+def _translations(model: Model, corpus: Corpus) -> dict[str, list[list[str]]]:
+    """Of the test set, by every way of searching."""
+    return {name: translate_split(model, corpus, "test", how) for name, how in SEARCHES.items()}
+
+
+def _scores(translations: Mapping[str, Sequence[list[str]]], corpus: Corpus) -> dict[str, Score]:
+    references, text = corpus.split("test").target_tokens, corpus.manifest.settings
+    return {name: _score(found, references, text) for name, found in translations.items()}
+
+
+def _selection(job: Job, loaded: LoadedModel[TranslationModel], corpus: Corpus) -> WordSelection:
+    """Translate it once more, by words of a shortlist alone."""
+    shortlist = shortlist_of(job)
+    recall = Recall.of(shortlist, corpus.split("test"))
+    return WordSelection(
+        scores=_scores(_translations(ListedModel(loaded, shortlist), corpus), corpus),
+        recall=recall.share,
+        list_words=recall.mean_size,
+    )
 
 
 def _score(translations: Sequence[list[str]], references: Sequence[list[str]], text: PrepareSettings) -> Score:

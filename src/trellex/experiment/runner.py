@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 
@@ -73,16 +72,26 @@ class Runner:
 
 
 def to_be_timed(statuses: Sequence[JobStatus]) -> list[list[JobStatus]]:
-    """Those of one prepared corpus, which will be compared, unless all of them have been timed in turns already."""
-    groups: dict[tuple[Path, str], list[JobStatus]] = {}
+    """Those of one corpus and direction, which will be compared, unless all have been timed in turns already.
+
+    Words and pieces are among them. What an older version timed without int8 is timed again.
+    """
+    groups: dict[tuple[str, str, str], list[JobStatus]] = {}
     for status in statuses:
         if status.result is not None and checkpoint.best_checkpoint(status.job.run) is not None:
-            kind = status.job.recipe.data, status.job.recipe.training.device
-            groups.setdefault(kind, []).append(status)
+            cell, device = status.job.cell, status.job.recipe.training.device
+            groups.setdefault((cell.corpus, cell.direction, device), []).append(status)
     return [group for group in groups.values() if not _were_timed_in_turns(group)]
 
 
 def _were_timed_in_turns(statuses: Sequence[JobStatus]) -> bool:
-    timings = [status.result.timing if status.result else None for status in statuses]
-    begun = {timing.begun if timing else None for timing in timings}
+    begun = {_begun(status) for status in statuses}
     return len(begun) == 1 and None not in begun
+
+
+def _begun(status: JobStatus) -> str | None:
+    """When a cell was timed; None if not everything was."""
+    timing = status.result.timing if status.result else None
+    if timing is None or timing.int8 is None or (status.job.shortlist and timing.listed is None):
+        return None
+    return timing.begun

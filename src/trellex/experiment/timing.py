@@ -17,14 +17,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from trellex.evaluation.result import Result, Timing
+from trellex.evaluation.result import Pace, Result, Timing
 from trellex.experiment.job import Job
 from trellex.experiment.machine import OtherProcesses, cpu_name
+from trellex.experiment.shortlists import shortlist_of
 from trellex.loaded import LoadedModel
 from trellex.nmt.model import TranslationModel
 from trellex.runtime.export import export
 from trellex.runtime.model import load_export
-from trellex.search import Model, greedy
+from trellex.search import Hypothesis, Model, greedy
+from trellex.shortlist.model import ListedModel
 from trellex.text.corpus import Corpus
 from trellex.training.display import Display
 from trellex.training.loading import load_checkpoint
@@ -34,9 +36,11 @@ from trellex.training.trainer import Trainer
 WARM_UP_BATCHES, BATCHES = 3, 15
 WARM_UP_SENTENCES, SENTENCES, ROUNDS = 2, 20, 5
 
+Sources = Sequence[NDArray[Any]]  # sentences, the ids of each
+
 
 def time_cells(jobs: Sequence[Job]) -> None:
-    """Measure cells of one prepared corpus and device, and put the figures into their results."""
+    """Measure cells of one corpus, direction and device, and put the figures into their results."""
     results = [_result(job) for job in jobs]
     for job, result, timing in zip(jobs, results, measure(jobs), strict=True):
         result.timing = timing
@@ -59,9 +63,13 @@ def measure(jobs: Sequence[Job]) -> list[Timing]:
         with _named(job):
             batches.append(_time_batch(job))
             loaded.append(load_checkpoint(job.run, device))
-    sources = _sample(jobs[0])
+    samples = {job.recipe.data: _sample(job) for job in jobs}  # the same sentences, cut as each is
+    sources = [samples[job.recipe.data] for job in jobs]
     on_gpu = time_in_turns([each.model for each in loaded], sources) if device == "cuda" else [None] * len(jobs)
-    on_cpu = _time_exported(loaded, sources, jobs[0].run.parent)
+    with exported(loaded, "fp32", jobs[0].run.parent) as exports:
+        on_cpu = time_in_turns([load_export(path, threads=1).model for path in exports], sources)
+    with exported(loaded, "int8", jobs[0].run.parent) as exports:
+        int8, listed = _paces(jobs, exports, sources)
     other_cores = others.cores()
     return [
         Timing(
@@ -71,12 +79,16 @@ def measure(jobs: Sequence[Job]) -> list[Timing]:
             batch_tokens=batch.tokens,
             gpu_sentence=gpu_sentence,
             cpu_sentence=cpu_sentence,
-            sentences=len(sources),
+            int8=pace,
+            listed=listed.get(job.name),
+            sentences=len(own),
             other_cores=other_cores,
             gpu=torch.cuda.get_device_name() if device == "cuda" else None,
             cpu=cpu_name(),
         )
-        for batch, gpu_sentence, cpu_sentence in zip(batches, on_gpu, on_cpu, strict=True)
+        for job, own, batch, gpu_sentence, cpu_sentence, pace in zip(
+            jobs, sources, batches, on_gpu, on_cpu, int8, strict=True
+        )
     ]
 
 
@@ -123,26 +135,50 @@ def _sample(job: Job) -> list[NDArray[np.int64]]:
     return [test.source(int(rows[place])) for place in places]
 
 
-def _time_exported(
-    loaded: Sequence[LoadedModel[TranslationModel]], sources: Sequence[NDArray[Any]], where: Path
-) -> list[float]:
-    """The same models exported to a folder there, in single precision on one thread."""
+@contextmanager
+def exported(loaded: Sequence[LoadedModel[TranslationModel]], precision: str, where: Path) -> Iterator[list[Path]]:
+    """The same models as exports in a folder there, which is removed in the end."""
     folder = where / "timing"
     shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
     folder.mkdir()
     try:
         exports = [folder / str(number) for number in range(len(loaded))]
         for each, path in zip(loaded, exports, strict=True):
-            export(each, path, "fp32")
-        return time_in_turns([load_export(path, threads=1).model for path in exports], sources)
+            export(each, path, precision)
+        yield exports
     finally:
         shutil.rmtree(folder)
 
 
-def time_in_turns(models: Sequence[Model], sources: Sequence[NDArray[Any]]) -> list[float]:
+def _paces(
+    jobs: Sequence[Job], exports: Sequence[Path], sources: Sequence[Sources]
+) -> tuple[list[Pace], dict[str, Pace]]:
+    """Those of all exports and, by name, of those jobs with a shortlist that ask for one, all of them in turns."""
+    models: list[Model] = [load_export(path, threads=1).model for path in exports]
+    listed = [place for place, job in enumerate(jobs) if job.shortlist]
+    for place in listed:
+        by_rows = load_export(exports[place], threads=1, by_rows=True)
+        models.append(ListedModel(by_rows, shortlist_of(jobs[place])))
+    sources = [*sources, *(sources[place] for place in listed)]
+    steps = [mean(len(found.log_probs) for found in _translations(*each)) for each in zip(models, sources, strict=True)]
+    milliseconds = time_in_turns(models, sources)
+    paces = [Pace(sentence=time, steps=number) for time, number in zip(milliseconds, steps, strict=True)]
+    names = (jobs[place].name for place in listed)
+    return paces[: len(jobs)], dict(zip(names, paces[len(jobs) :], strict=True))
+
+
+def _translations(model: Model, sources: Sources) -> list[Hypothesis]:
+    """By greedy search one by one, as they are timed."""
+    with model.inference():
+        return [greedy(model, [source], scores=False)[0] for source in sources]
+
+
+def time_in_turns(models: Sequence[Model], sources: Sequence[Sources]) -> list[float]:
     """Milliseconds a sentence of each model, by greedy search one by one: the mean of each one's median over rounds.
 
     In every round each model has its turn, another one first, so that a machine that becomes slower does so for all.
+
+    sources: what each model translates  [models]
     """
     rounds: list[list[list[float]]] = [[] for _ in models]
     for number in range(ROUNDS):
@@ -150,9 +186,9 @@ def time_in_turns(models: Sequence[Model], sources: Sequence[NDArray[Any]]) -> l
             place = (turn + number) % len(models)
             search = partial(greedy, models[place], scores=False)
             with models[place].inference():
-                for source in sources[:WARM_UP_SENTENCES]:
+                for source in sources[place][:WARM_UP_SENTENCES]:
                     search([source])
-                rounds[place].append([_milliseconds(partial(search, [source])) for source in sources])
+                rounds[place].append([_milliseconds(partial(search, [source])) for source in sources[place]])
     return [mean(map(median, zip(*of_model, strict=True))) for of_model in rounds]
 
 

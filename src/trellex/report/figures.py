@@ -1,4 +1,4 @@
-"""The figures: training curves, BLEU against N and against size, and BLEU of frequent and rare words."""
+"""The figures: training curves, BLEU against N, size and time, and BLEU of frequent and rare words."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ except ModuleNotFoundError as error:
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from trellex.evaluation.result import slug
 from trellex.heads.spec import HybridSpec
 from trellex.report.annotations import Point, annotate_points
 from trellex.report.bands import Bands, bleu_by_rarest_word, word_f1
 from trellex.report.blocks import Picture
-from trellex.report.result_set import Direction
+from trellex.report.output_layers import int8_milliseconds
+from trellex.report.result_set import GREEDY, Direction
 from trellex.report.styles import Style
+from trellex.report.systems import pareto_front, systems
 
 RC_PARAMS: dict[str, Any] = {
     "font.family": "sans-serif",
@@ -141,6 +143,33 @@ def output_size(direction: Direction, styles: Styles) -> Figure:
     return figure
 
 
+def cpu_time(direction: Direction, styles: Styles) -> Figure | None:
+    """BLEU of text against time on a CPU, a labelled point for each system; a line joins those that no other beats.
+
+    Time is that of greedy search, and so is BLEU. None if nothing was timed in int8.
+    """
+    found = {name: (int8_milliseconds(each), each.text_bleu(GREEDY)) for name, each in systems(direction).items()}
+    timed = {name: (fmean(times), scores) for name, (times, scores) in found.items() if times and scores}
+    if not timed:
+        return None
+    figure, axes = _figure(f"{direction.title}: BLEU against time on a CPU", (10, 6.4))
+    front = pareto_front((time, fmean(scores)) for time, scores in timed.values())
+    axes.plot(*zip(*front, strict=True), color="#bbbbbb", linewidth=1.4, zorder=1)
+    points = []
+    for name, (time, scores) in timed.items():
+        points.append(Point(time, fmean(scores), name, styles[name].color))
+        _point(axes, time, scores, styles[name])
+    axes.set_xscale("log")
+    axes.margins(x=0.16, y=0.1)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    bleu = f"Test BLEU (text as {direction.text_unit}, greedy), %"
+    axes.set(xlabel="Milliseconds a sentence in int8 on one CPU thread (log scale)", ylabel=bleu)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    annotate_points(figure, axes, points)
+    return figure
+
+
 def frequency_bands(direction: Direction, styles: Styles) -> Figure | None:
     """BLEU of sentences by their rarest word, and F1 of words, both by rank; none if no method has words."""
     bleu, f1 = bleu_by_rarest_word(direction), word_f1(direction)
@@ -158,8 +187,8 @@ def frequency_bands(direction: Direction, styles: Styles) -> Figure | None:
     return figure
 
 
-def _figure(title: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(8.4, 4.4), layout="constrained")
+def _figure(title: str, size: tuple[float, float] = (8.4, 4.4)) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots()
     axes.set_title(title)
     return figure, axes

@@ -57,7 +57,7 @@ def _times(corpus: Corpus, timed: Direction) -> Table:
     headings = ["method"]
     for measured, relative, _ in TIMES:
         headings += [measured, relative, *papers]
-    table = Table(f"{corpus.name}: time ({timed.name})", headings, notes=_how_timed(timed))
+    table = Table(f"{corpus.name}: time ({timed.name})", headings, notes=how_timed(timed))
     for name, method in timed.methods.items():
         if not any(result.timing for result in method.results) and name not in (rows or {}):
             continue  # a row of nothing
@@ -135,7 +135,8 @@ def meanwhile(corpus: Corpus) -> str:
     return f", while other processes kept up to {most:.1f} CPU cores busy"
 
 
-def _how_timed(direction: Direction) -> list[str]:
+def how_timed(direction: Direction) -> list[str]:
+    """On what, and with how many sentences, as notes under a table."""
     timings = _timings(direction)
     batches = sorted({f"{each.batch_sentences:,} sentences, {each.batch_tokens:,} target tokens" for each in timings})
     gpus = sorted({each.gpu for each in timings if each.gpu})

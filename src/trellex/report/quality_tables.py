@@ -16,8 +16,14 @@ from trellex.report.result_set import BEAM, GREEDY, Direction, Method
 
 def scores(direction: Direction) -> Table:
     """BLEU by greedy and beam search with the best checkpoint, and how sure the differences to softmax are."""
-    unit = "characters" if direction.name.endswith(("-ja", "-ko", "-zh")) else "13a"
-    headings = ["method", "dev, best", "test, greedy", "95 % interval", "test, beam 5", f"text ({unit}), beam 5"]
+    headings = [
+        "method",
+        "dev, best",
+        "test, greedy",
+        "95 % interval",
+        "test, beam 5",
+        f"text ({direction.text_unit}), beam 5",
+    ]
     headings += ["length, beam 5", "to softmax, beam 5", "95 % interval", "p"]
     scores = [score for result in direction.results for score in result.scores.values()]
     used = sorted({signature for score in scores for signature in score.signatures})
@@ -30,7 +36,7 @@ def scores(direction: Direction) -> Table:
             spread(method.token_bleu(GREEDY)),
             _interval(method),
             spread(method.token_bleu(BEAM)),
-            spread(method.of_scores(BEAM, lambda score: score.text_bleu)),
+            spread(method.text_bleu(BEAM)),
             spread(method.of_scores(BEAM, _length)),
             *cells(compared(method, direction.methods.get(direction.softmax_of(name)), BEAM)),
         )

@@ -37,6 +37,10 @@ class Method:
         """Of each seed, by one way of searching with the best checkpoint."""
         return self.of_scores(search, lambda score: score.token_bleu)
 
+    def text_bleu(self, search: str) -> list[float]:
+        """The same of text, whose unit is that of the direction."""
+        return self.of_scores(search, lambda score: score.text_bleu)
+
 
 @dataclass(frozen=True)
 class Direction:
@@ -53,6 +57,11 @@ class Direction:
     @property
     def results(self) -> list[Result]:
         return [result for method in self.methods.values() for result in method.results]
+
+    @property
+    def text_unit(self) -> str:
+        """What BLEU of text compares, in the target's language."""
+        return "characters" if self.name.endswith(("-ja", "-ko", "-zh")) else "13a"
 
     @property
     def is_averaged(self) -> bool:

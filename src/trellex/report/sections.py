@@ -8,9 +8,11 @@ from trellex.evaluation.curve import AVERAGED, ENOUGH
 from trellex.report import figures, paper_table, quality_tables, training_tables
 from trellex.report.blocks import Block, Heading, Paragraph, Picture
 from trellex.report.comparisons import LEVEL, comparisons
+from trellex.report.output_layers import output_layers
 from trellex.report.overview import overview
 from trellex.report.result_set import Corpus, Direction, ResultSet, methods_of
 from trellex.report.styles import method_styles
+from trellex.report.systems import listed_methods
 
 SHELVES = (
     "with shelves the first bits of a word's code find a few words, of which the decoder's word vectors choose one; "
@@ -24,6 +26,16 @@ OVERVIEW = (
     "multiply-adds for a word, without the additions in a trellis; and what both are of a softmax's. Perplexity is "
     "that of dev when the words before are the reference's, the end of each sentence included: exp of the mean −log P. "
     "BLEU is of tokens, with the checkpoint that is best on dev. F1 is of greedy search, in percent."
+)
+OUTPUT_LAYERS = (
+    "All that one can choose to translate with, by the checkpoint that is best on dev. BLEU is of words, also where a "
+    "model writes pieces; text BLEU does not depend on how words are cut either, for Japanese it is of characters: it "
+    "compares all systems. CPU: a sentence by greedy search, one at a time, exported in int8, on one thread, all "
+    "systems in turns unless a note says otherwise. Steps: words or pieces that are written for it, its end included. "
+    "With a shortlist a softmax scores, for each sentence, those words alone that training showed as translations of "
+    "its words, on average #out; all others have no probability, hence no perplexity. The figure has text BLEU of "
+    "greedy search, as its times are of that; its line joins the systems than which none is both faster and better. "
+    "Of several seeds, the mean."
 )
 TABLE = (
     "BLEU is of tokens, case-insensitive, by greedy search: {figure}. Bold is the best, italic the second. "
@@ -80,7 +92,7 @@ TRAINING = (
 
 def sections(result_set: ResultSet) -> list[Block]:
     """All blocks of the report, in order."""
-    styles = method_styles(methods_of(result_set.results))
+    styles = method_styles(methods_of(result_set.results) | listed_methods(result_set.results))
     blocks: list[Block] = [Paragraph(_introduction(result_set))]
     for corpus in result_set.corpora:
         blocks += [Heading(2, corpus.name), *_corpus(corpus, styles)]
@@ -111,6 +123,7 @@ def _count(number: int, noun: str) -> str:
 def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
     directions, times = corpus.directions, paper_table.times_of(corpus)
     yield from _section("Overview", OVERVIEW, [table for table in map(overview, directions) if table is not None])
+    yield from _section("Which output layer?", OUTPUT_LAYERS, _choice(directions, styles))
     yield from _section("The paper's table", TABLE.format(figure=_bleu(corpus)), [paper_table.quality_and_size(corpus)])
     if times:
         yield from _section("Time", TIME.format(meanwhile=paper_table.meanwhile(corpus)), times)
@@ -132,6 +145,15 @@ def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
         by_rank += [table for table in tables if table is not None]
         by_rank += _pictures([direction], figures.frequency_bands, styles)
     yield from _section("Frequent and rare words", BANDS, by_rank)
+
+
+def _choice(directions: Sequence[Direction], styles: figures.Styles) -> list[Block]:
+    """A table and a figure of each direction that has times in int8."""
+    blocks: list[Block] = []
+    for direction in directions:
+        if table := output_layers(direction):
+            blocks += [table, *_pictures([direction], figures.cpu_time, styles)]
+    return blocks
 
 
 def _bleu(corpus: Corpus) -> str:

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from trellex.evaluation import token_bleu
 from trellex.nmt.model import TranslationModel
-from trellex.search import SearchSettings, in_batches
+from trellex.search import Model, SearchSettings, in_batches
 from trellex.text.corpus import Corpus
 
 GREEDY = SearchSettings()
 
 
 def translate_ids(
-    model: TranslationModel,
+    model: Model,
     sources: Sequence[NDArray[Any]],
     how: SearchSettings = GREEDY,
     batch_tokens: int = 8192,
@@ -34,9 +34,7 @@ def translate_ids(
     return [best[0].words if best else [] for best in found]
 
 
-def translate_split(
-    model: TranslationModel, corpus: Corpus, name: str, how: SearchSettings = GREEDY
-) -> list[list[str]]:
+def translate_split(model: Model, corpus: Corpus, name: str, how: SearchSettings = GREEDY) -> list[list[str]]:
     """The best translations of dev or test in their order, as the words that token BLEU compares."""
     split = corpus.split(name)
     translations = translate_ids(model, [split.source(row) for row in range(len(split))], how)

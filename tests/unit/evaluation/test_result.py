@@ -79,3 +79,26 @@ def test_cut_short(tmp_path):
 def test_methods_say_what_is_not_as_in_the_paper(head, method):
     languages = {"source_language": "en", "target_language": "ja"}
     assert Cell(corpus="KFTT", stands_for=None, head=head, seed=1, **languages).method == method
+
+
+@pytest.mark.parametrize(
+    ("head", "cut", "method"),
+    [
+        ("softmax", None, "softmax + shortlist"),
+        ({"type": "softmax", "tied": True}, None, "softmax (tied) + shortlist"),
+        ("softmax", "bpe 8192", "softmax + shortlist, bpe 8192"),
+    ],
+)
+def test_methods_with_a_shortlist(head, cut, method):
+    languages = {"source_language": "en", "target_language": "ja"}
+    assert Cell(corpus="KFTT", stands_for=None, head=head, seed=1, cut=cut, **languages).listed_method == method
+
+
+def test_a_selection_and_its_pace_come_back(tmp_path):
+    data = json.loads(CELLS[0].read_bytes())
+    data["selection"] = {"scores": data["scores"], "recall": 0.75, "list_words": 512.5}
+    data["timing"] |= {"int8": {"sentence": 9.5, "steps": 21.25}, "listed": {"sentence": 4.5, "steps": 20.75}}
+    result = Result.model_validate(data)
+    result.save(tmp_path / "cell.json")
+    assert Result.load(tmp_path / "cell.json") == result
+    assert (result.selection.recall, result.timing.listed.steps) == (0.75, 20.75)

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from trellex.evaluation.result import Result
-from trellex.text import PrepareSettings, prepare
+from trellex.text import Corpus, PrepareSettings, prepare
 
 TRAINING = {"max_steps": 4, "validate_every": 2, "device": "cpu"}
 
@@ -27,6 +27,15 @@ def corpora(tmp_path_factory):
         prepared[name] = folder / name
         prepare(PrepareSettings(**texts, **languages, **tokenizers), folder / name)
     return prepared
+
+
+@pytest.fixture(scope="session")
+def pieces(corpora):
+    """The folder of en-ja with the same text, the target cut into pieces."""
+    settings = Corpus.open(corpora["en-ja"]).manifest.settings
+    cut = {"target_tokenizer": "bpe", "target_vocab_size": 24, "bleu_tokenizer": "whitespace"}
+    prepare(settings.model_copy(update=cut), corpora["en-ja"].with_name("pieces"))
+    return corpora["en-ja"].with_name("pieces")
 
 
 @pytest.fixture

@@ -2,14 +2,18 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
-from trellex.evaluation.result import Timing
+from trellex.evaluation.result import Timing, WordSelection
+from trellex.experiment import grid as grid_module
 from trellex.experiment.grid import Grid
 from trellex.experiment.runner import Runner, to_be_timed
+from trellex.experiment.status import JobStatus
 from trellex.heads import spec
+from trellex.text.vocabulary import MARKERS, Vocabulary
 from trellex.training import checkpoint
 from trellex.training.recipe import load_recipe
 
@@ -76,7 +80,7 @@ class TestCells:
         grid = Grid.load(write_grid({"data": data, "heads": ["softmax", "binary", "binary-ec"]}))
         (tmp_path / "results").mkdir()
         timing = dict.fromkeys(("train_batch", "batch_sentences", "batch_tokens", "cpu_sentence", "sentences"), 1)
-        timing |= dict.fromkeys(("gpu_sentence", "gpu")) | {"cpu": "a CPU"}
+        timing |= dict.fromkeys(("gpu_sentence", "gpu")) | {"cpu": "a CPU", "int8": {"sentence": 1, "steps": 1}}
         begun = {"ja-en": ["noon", "noon", "noon"], "en-ja": en_ja}
         for job in grid.jobs():
             when = begun[job.cell.direction].pop(0)
@@ -89,6 +93,39 @@ class TestCells:
         assert [[status.job.name for status in group] for group in groups] == [
             ["tiny-en-ja-softmax-seed-1", "tiny-en-ja-binary-exact-decoding-seed-1"]
         ]
+
+    @pytest.mark.parametrize(
+        ("measured", "is_timed_again"),
+        [((), True), (("int8",), True), (("int8", "listed"), False)],
+        ids=["as older versions", "without lists", "all"],
+    )
+    def test_what_was_not_measured_is_timed_again(self, write_grid, result_of, tmp_path, measured, is_timed_again):
+        [job] = Grid.load(write_grid({"shortlist": True})).jobs()
+        timing = dict.fromkeys(("train_batch", "batch_sentences", "batch_tokens", "cpu_sentence", "sentences"), 1)
+        timing |= {"gpu_sentence": None, "gpu": None, "cpu": "a CPU", "begun": "noon"}
+        timing |= {name: {"sentence": 1, "steps": 1} for name in measured}
+        changes = {"timing": Timing(**timing), "selection": WordSelection(scores={}, recall=1, list_words=9)}
+        (tmp_path / "results").mkdir()
+        result_of(job).model_copy(update=changes).save(job.result_file)
+        checkpoint.step_folder(job.run, 2).mkdir(parents=True)
+        (job.run / "best.json").write_text('{"step": 2}')
+        assert bool(to_be_timed([JobStatus(job)])) == is_timed_again
+
+    def test_words_and_pieces_are_timed_together(self, write_grid, corpora, pieces, result_of, tmp_path):
+        jobs = Grid.load(write_grid({"data": [str(corpora["en-ja"]), str(pieces)]})).jobs()
+        (tmp_path / "results").mkdir()
+        for job in jobs:
+            result_of(job).save(job.result_file)
+            checkpoint.step_folder(job.run, 2).mkdir(parents=True)
+            (job.run / "best.json").write_text('{"step": 2}')
+        [group] = to_be_timed([JobStatus(job) for job in jobs])
+        assert [status.job.cell.cut for status in group] == [None, "whitespace to bpe 24"]
+
+    def test_shortlists_are_for_softmax_alone(self, write_grid):
+        heads = ["softmax", "binary-ec", {"type": "softmax", "tied": True}, "shelves"]
+        jobs = Grid.load(write_grid({"heads": heads, "shortlist": True})).jobs()
+        assert [job.shortlist for job in jobs] == [True, False, True, False]
+        assert not any(job.shortlist for job in Grid.load(write_grid({"heads": heads})).jobs())
 
 
 def test_what_this_machine_cannot_train_is_found_before_anything_is_begun(write_grid, tmp_path):
@@ -113,6 +150,7 @@ class TestErrors:
             ({"block": {"heads": [None]}}, r"grid.yaml: grid.0.heads.0: .*expected a name or a mapping"),
             ({"block": {"head": ["softmax"]}}, r"grid.yaml: grid.0.head: unknown key; did you mean 'heads'\?"),
             ({"block": {"heads": []}}, r"grid.yaml: grid.0.heads: .*at least 1 item"),
+            ({"block": {"shortlist": 1}}, r"grid.yaml: grid.0.shortlist: .*valid boolean"),
             ({"block": {"seeds": [-1]}}, r"grid.yaml: grid.0.seeds.0: .*greater than or equal to 0"),
         ],
     )
@@ -132,6 +170,7 @@ class TestErrors:
                 {"block": {"training": {"max_step": 9}}},
                 r"grid.0.training: max_step: unknown .*did you mean 'max_steps'",
             ),
+            ({"block": {"heads": ["binary"], "shortlist": True}}, r"grid.0.shortlist: lists are for softmax.*leave it"),
             ({"block": {"training": {"max_steps": 0}}}, r"grid.0.training: max_steps: .*greater than or equal to 1"),
             ({"training": {"validate_every": 9}}, r"recipe.yaml: training.validate_every: is more than max_steps"),
         ],
@@ -157,3 +196,25 @@ def test_shipped_grids(path):
     keys = re.findall(r"^[ -]*(\w+):.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
     for key in set(keys):  # each is explained where it first stands
         assert re.search(rf"^[ -]*{key}:(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)[1].count("#") == 1, key
+
+
+@pytest.mark.parametrize("path", GRIDS, ids=lambda path: path.stem)
+def test_shipped_grids_where_their_folders_exist(path, monkeypatch):
+    """All cells can be trained, and have names of their own."""
+    vocabulary = Vocabulary([*MARKERS, *map(str, range(2500))], [9] * 2503)
+
+    def open_corpus(folder):
+        source, target = (folder.stem if "-" in folder.stem else "en-ja").split("-")  # that of the phrasebook is data
+        text = {"source_language": source, "target_language": target, "splits": lambda: ("train", "dev", "test")}
+        settings = SimpleNamespace(**text, cut=lambda: folder.suffix.removeprefix(".") or None)
+        manifest = SimpleNamespace(settings=settings, fingerprint=lambda: folder.name)
+        return SimpleNamespace(manifest=manifest, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
+
+    monkeypatch.chdir(path.parents[2])
+    monkeypatch.setattr(grid_module.Corpus, "open", open_corpus)
+    grid = Grid.load(path)
+    jobs = grid.jobs()
+    assert len(jobs) == sum(len(block.data) * len(block.heads) * len(block.seeds) for block in grid.grid)
+    if path.stem == "rivals":
+        listed = [job.cell.method for job in jobs if job.shortlist and job.cell.corpus == "KFTT"]
+        assert listed == ["softmax", "softmax (tied)", "softmax, bpe", "softmax, unigram"]

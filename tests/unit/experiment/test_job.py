@@ -2,6 +2,7 @@
 
 import pytest
 
+from trellex.evaluation.result import WordSelection
 from trellex.experiment.grid import Grid
 from trellex.experiment.job import Job
 from trellex.experiment.runner import Runner
@@ -84,6 +85,18 @@ class TestJob:
             job.result()
         result.model_copy(update={"corpus": None}).save(job.result_file)  # it may not be known
         assert job.result() is not None
+
+    def test_without_the_shortlist_that_the_grid_asks_for(self, write_grid, result_of, tmp_path):
+        (tmp_path / "results").mkdir()
+        [job] = Grid.load(write_grid({"shortlist": True})).jobs()
+        result = result_of(job)
+        result.save(job.result_file)
+        with pytest.raises(ValueError, match=r"seed-1.json: made without a shortlist, .* remove this file to score"):
+            job.result()
+        selection = WordSelection(scores=result.scores, recall=0.5, list_words=7.5)
+        result.model_copy(update={"selection": selection}).save(job.result_file)
+        for asked in (job, job.model_copy(update={"shortlist": False})):
+            assert asked.result().selection == selection
 
     @pytest.mark.parametrize(
         ("block", "training", "message"),

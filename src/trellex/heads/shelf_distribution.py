@@ -93,8 +93,8 @@ class ShelfDistribution(Shelving, Distribution):
 
     def log_prob_of_shelves(self, logits: Array, shelves: Array) -> Array:
         """log P(s). logits [T, L], shelves [T, K] -> [T, K]"""
-        bits = shelves[..., None] >> namespace(shelves).arange(self.shelf_bits, device=shelves.device) & 1
-        return self.ecc.score(logits[:, None], bits) - self.ecc.log_partition(logits)[:, None]
+        scores = self.ecc.score_of_numbers(logits, shelves, self.shelf_bits)
+        return scores - self.ecc.log_partition(logits)[:, None]
 
     def _log_prob(self, h: Array, words: Array) -> Array:
         logits = doubled(self.shelf_logits(h))

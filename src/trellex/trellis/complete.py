@@ -12,6 +12,7 @@ from trellex.trellis.convolutional import ConvolutionalCode, checked_bits
 from trellex.trellis.lattice import MAX_BITS, Register
 
 MIN_MEMORY, MAX_MEMORY = 1, 10
+FEW_BITS = 16  # of words of which a table may hold something for each
 
 
 class CompleteCode(ConvolutionalCode):
@@ -61,11 +62,30 @@ class CompleteCode(ConvolutionalCode):
         places = self._places(bits)
         if not is_tensor(logits):
             return (namespace(logits).take_along_axis(logits, places, -1) * bits).sum(-1)
-        if logits.ndim > 1 and bits.ndim > 1 and logits.shape[-2] == 1:  # words of one row: so is its gradient
-            found = _gather(logits[..., 0, :], places.flatten(-2)).unflatten(-1, places.shape[-2:])
+        shape = namespace(logits).broadcast_shapes(logits.shape[:-1], places.shape[:-1])
+        return (logits.expand(*shape, -1).gather(-1, places.expand(*shape, -1)) * bits).sum(-1)
+
+    def score_of_numbers(self, logits: Array, numbers: Array, num_bits: int) -> Array:
+        """The scores of several words a row. Of few bits, a table tells where they count.
+
+        logits [T, L], numbers [T, K] -> [T, K]
+        """
+        library, zero = namespace(logits), namespace(logits).zeros_like(logits[:, :1])
+        if num_bits <= FEW_BITS:
+            places = _counted(self.memory, num_bits).like(numbers)[numbers]
         else:
-            found = _gather(logits, places)
-        return (found * bits).sum(-1)
+            places = self._counted_places(numbers, num_bits)
+        flat, with_nothing = (
+            places.reshape(len(places), numbers.shape[1] * num_bits),
+            library.concatenate([logits, zero], -1),
+        )
+        found = with_nothing.gather(1, flat) if is_tensor(logits) else np.take_along_axis(with_nothing, flat, 1)
+        return found.reshape(places.shape).sum(-1)
+
+    def _counted_places(self, numbers: Array, num_bits: int) -> Array:
+        """The outputs that the words of numbers add up, and that after the last for a 0. numbers [..] -> [.., B]"""
+        bits = number_to_bits(numbers, num_bits)
+        return namespace(bits).where(bits == 1, self._places(bits), self.length(num_bits))
 
     def all_scores(self, logits: Array, num_bits: int) -> Array:
         """The score of every word, by its number: for few bits. logits [.., L] -> [.., 2^B]"""
@@ -88,10 +108,10 @@ class CompleteCode(ConvolutionalCode):
         return namespace(bits).stack(places, -1)
 
 
-def _gather(logits: Any, places: Any) -> Any:
-    """logits [.., L], places [.., C] -> [.., C]; their leading dimensions are broadcast"""
-    shape = namespace(logits).broadcast_shapes(logits.shape[:-1], places.shape[:-1])
-    return logits.expand(*shape, -1).gather(-1, places.expand(*shape, -1))
+@cache
+def _counted(memory: int, num_bits: int) -> Table:
+    """`_counted_places` of all numbers. [2^B, B]"""
+    return Table(CompleteCode(memory)._counted_places(np.arange(1 << num_bits), num_bits))
 
 
 @cache

@@ -5,7 +5,7 @@ import pytest
 import torch
 from enumeration import code_words
 
-from trellex.trellis import CompleteCode, ConvolutionalCode
+from trellex.trellis import CompleteCode, ConvolutionalCode, complete
 
 KINDS = pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor], ids=["numpy", "torch"])
 
@@ -63,6 +63,15 @@ class TestScore:
         logits = np.random.default_rng(0).normal(size=(7, ecc.length(4)))
         found = ecc.score(kind(logits), kind(words_of(16, 4)[11:12]))
         np.testing.assert_allclose(found, logits @ code_words(ecc.register, 16, 4)[11], atol=1e-12)
+
+    @pytest.mark.parametrize("few", [0, 16], ids=["by bits", "by a table"])
+    def test_of_several_numbers_a_row(self, kind, few, monkeypatch):
+        monkeypatch.setattr(complete, "FEW_BITS", few)
+        ecc, rng = CompleteCode(3), np.random.default_rng(0)
+        logits, numbers = rng.normal(size=(4, ecc.length(5))), rng.integers(32, size=(4, 7))
+        expected = np.take_along_axis(logits @ code_words(ecc.register, 32, 5).T, numbers, -1)
+        np.testing.assert_allclose(ecc.score_of_numbers(kind(logits), kind(numbers), 5), expected)
+        assert ecc.score_of_numbers(kind(logits[:0]), kind(numbers[:0]), 5).shape == (0, 7)
 
     def test_no_rows(self, kind):
         ecc = CompleteCode(2)

@@ -12,7 +12,7 @@ from trellex.trellis.convolutional import ConvolutionalCode, checked_bits
 from trellex.trellis.lattice import MAX_BITS, Register
 
 MIN_MEMORY, MAX_MEMORY = 1, 10
-FEW_BITS = 16  # of words of which a table may hold something for each
+FEW_BITS = 12  # of words, of which a table may then hold something for each
 
 
 class CompleteCode(ConvolutionalCode):

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trellex.codes.code import check_vocab_size
-from trellex.codes.permuted import PermutedCode
+from trellex.codes.permuted import PermutedCode, as_permutation
 
 
 def ordered_code(words: Any) -> PermutedCode:
@@ -18,12 +17,8 @@ def ordered_code(words: Any) -> PermutedCode:
     Args:
         words: all ids 0 … V−1, like ones near each other, such as the leaves of a tree from left to right  [V]
     """
-    words = np.asarray(words)
-    if words.ndim != 1 or words.dtype.kind not in "iu":
-        raise ValueError(f"words: expected a list of ids, got shape {words.shape} of {words.dtype}")
-    size = check_vocab_size(len(words), "words")
-    if not np.array_equal(np.sort(words), np.arange(size)):
-        raise ValueError(f"words: expected each of 0 … {size - 1} exactly once")
+    words = as_permutation(words, "words")
+    size = len(words)
     places, sizes, found = np.arange(size), np.full(size, size), np.zeros(size, np.int64)
     for bit in range((size - 1).bit_length()):
         halves = (sizes + 1) // 2  # how many words of a part have the bit 0

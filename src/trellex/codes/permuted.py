@@ -5,10 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trellex.arrays import Array, namespace
 from trellex.codes.code import check_vocab_size
 from trellex.codes.table import TableCode
+
+
+def as_permutation(values: Any, name: str) -> NDArray[np.int64]:
+    """A copy of values, each of 0 … V−1 once; `name` is the argument that an error speaks of. [V]"""
+    values = np.array(values)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise ValueError(f"{name}: expected a list of whole numbers, got shape {values.shape} of {values.dtype}")
+    size = check_vocab_size(len(values), name)
+    if not np.array_equal(np.sort(values), np.arange(size)):
+        raise ValueError(f"{name}: expected each of 0 … {size - 1} exactly once; renumber without gaps")
+    return values.astype(np.int64)
 
 
 class PermutedCode(TableCode):
@@ -21,13 +33,8 @@ class PermutedCode(TableCode):
     kind = "permuted"
 
     def __init__(self, numbers: Any) -> None:
-        numbers = np.array(numbers)
-        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-            raise ValueError(f"numbers: expected a list of whole numbers, got shape {numbers.shape} of {numbers.dtype}")
-        vocab_size = check_vocab_size(len(numbers), "numbers")
-        if not np.array_equal(np.sort(numbers), np.arange(vocab_size)):
-            raise ValueError(f"numbers: expected each of 0 … {vocab_size - 1} exactly once; renumber without gaps")
-        super().__init__(numbers.astype(np.int64), (vocab_size - 1).bit_length())
+        numbers = as_permutation(numbers, "numbers")
+        super().__init__(numbers, (len(numbers) - 1).bit_length())
 
     def _words(self, numbers: Array) -> Array:
         known = (numbers >= 0) & (numbers < self.vocab_size)

@@ -31,8 +31,8 @@ def test_parts_are_neighbours_in_the_order_and_of_one_size(size):
         ([0], "at least 2 words"),
         ([0, 2], "each of 0 … 1 exactly once"),
         ([1, 1, 0], "each of 0 … 2 exactly once"),
-        ([0.0, 1.0], "a list of ids"),
-        ([[0, 1]], "a list of ids"),
+        ([0.0, 1.0], "a list of whole numbers"),
+        ([[0, 1]], "a list of whole numbers"),
     ],
 )
 def test_what_is_no_order(words, message):

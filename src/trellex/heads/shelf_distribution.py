@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from trellex.arrays import (
     Array,
+    Table,
     as_int64,
     best_of,
     doubled,
@@ -100,8 +102,13 @@ class ShelfDistribution(Shelving, Distribution):
         logits = doubled(self.shelf_logits(h))
         return self.log_prob_among(h, logits, self._visited(logits), words)[0]
 
-    def log_prob_among(self, h: Array, logits: Array, visited: Array, words: Array) -> tuple[Array, Array]:
-        """log P of words, and of their shelves. visited [T, K], words [T] -> [T], [T]"""
+    def log_prob_among(
+        self, h: Array, logits: Array, visited: Array, words: Array, smoothing: float = 0.0
+    ) -> tuple[Array, Array]:
+        """log P of words, and of their shelves. visited [T, K], words [T] -> [T], [T]
+
+        smoothing: the share of the mean of log P over all visited words, and over all shelves
+        """
         library, (shelf, place) = namespace(h), self.place_of(words)
         shelves = library.concatenate([visited, shelf[:, None]], -1)
         scores, log_shelves = self.word_scores(h, shelves), self.log_prob_of_shelves(logits, shelves)
@@ -109,8 +116,21 @@ class ShelfDistribution(Shelving, Distribution):
         outside = log_own + pick(log_softmax(scores[:, -1]), place)
         is_own = visited == shelf[:, None]
         rank = (is_own * library.arange(self.visit, device=h.device)).sum(-1)
-        inside = pick(_visited_log_probs(scores[:, :-1], log_shelves[:, :-1]), rank * self.width + place)
-        return library.where(is_own.any(-1), inside, outside), log_own
+        among = _visited_log_probs(scores[:, :-1], log_shelves[:, :-1])
+        log_prob = library.where(is_own.any(-1), pick(among, rank * self.width + place), outside)
+        if smoothing:
+            log_prob = log_prob + smoothing * (_mean_of_words(among, scores[:, :-1]) - log_prob)
+            log_own = log_own + smoothing * (self._mean_log_prob_of_shelves(logits) - log_own)
+        return log_prob, log_own
+
+    @cached_property
+    def _mean_shelf(self) -> Table:
+        """The mean code word of all shelves, [L], whose score is the mean of theirs."""
+        return Table(self.ecc.posterior(np.zeros(self.length)))
+
+    def _mean_log_prob_of_shelves(self, logits: Array) -> Array:
+        """The mean of log P(s) over all shelves. [T, L] -> [T]"""
+        return logits @ self._mean_shelf.like(logits) - self.ecc.log_partition(logits)
 
     def best_shelves(self, h: Array, count: int) -> tuple[Array, Array, Array, Array]:
         """The most probable shelves, log P(s), their words, −1 where there is none, and log P of those.
@@ -287,6 +307,12 @@ class ShelfDistribution(Shelving, Distribution):
 def _visited_log_probs(scores: Array, log_shelves: Array) -> Array:
     """log P of the words on visited shelves. f [T, K, W], log P(s) [T, K] -> [T, K · W]"""
     return log_sum_exp(log_shelves)[:, None] + log_softmax(_flat(scores))
+
+
+def _mean_of_words(log_probs: Array, scores: Array) -> Array:
+    """The mean over the words that there are. log P [T, K · W], f [T, K, W] -> [T]"""
+    is_word = _flat(scores) > -float("inf")
+    return namespace(scores).where(is_word, log_probs, 0).sum(-1) / is_word.sum(-1)
 
 
 def _beside(values: Array, others: Array) -> Array:

@@ -41,7 +41,7 @@ class ShelvesHead(ShelfDistribution, Head):
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         logits = self.shelf_logits(h)
         visited = self._visited(doubled(logits.detach()))
-        log_prob, log_shelf = self.log_prob_among(h, logits, visited, target)
+        log_prob, log_shelf = self.log_prob_among(h, logits, visited, target, self.label_smoothing)
         return -log_prob - self.spec.shelf_weight * log_shelf
 
     def _visited(self, logits: Tensor) -> Tensor:

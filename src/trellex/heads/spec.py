@@ -456,6 +456,9 @@ class ShelvesSpec(CodedSpec):
     visit: int = Field(16, ge=1, strict=True, description="how many of the most probable shelves share one softmax")
     memory: int = Field(7, ge=3, le=10, strict=True, description="of the complete trellis that finds shelves")
     shelf_weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="of −log P(shelf) in the loss")
+    label_smoothing: float = Field(
+        0.0, ge=0, lt=1, description="the share of the loss that is the mean over all visited words, and all shelves"
+    )
 
     forms, is_apart = ("shelves",), True
 
@@ -467,8 +470,6 @@ class ShelvesSpec(CodedSpec):
     def _words_fit(self) -> Self:
         if self.words & (self.words - 1):
             raise ValueError(f"words: expected a power of 2, such as 64, got {self.words}")
-        if self.label_smoothing:
-            raise ValueError("label_smoothing: the mean over all words would visit all shelves; set it to 0")
         return self
 
     def build_code(self, vocab: Any, vectors: Any = None, order: Any = None) -> Code:
@@ -517,6 +518,7 @@ def _plain(value: Any) -> Any:
 
 def _in_label(name: str, value: Any) -> str:
     """An option as a label holds it: losses and codes by their own names, what is simply so by the option's."""
+    name = name.replace("_", " ")
     if value is True:
         return name
     if isinstance(value, Path):  # whatever its name, it may hold any code

@@ -67,7 +67,7 @@ def test_cut_short(tmp_path):
     ("head", "method"),
     [
         ("softmax", "softmax"),
-        ({"type": "softmax", "label_smoothing": 0.1}, "softmax (label_smoothing 0.1)"),
+        ({"type": "softmax", "label_smoothing": 0.1}, "softmax (label smoothing 0.1)"),
         ({"type": "binary-ec", "decoding": "paper"}, "binary-ec"),
         ({"type": "binary-ec", "decoding": "paper", "loss": "squared"}, "binary-ec"),
         ("binary-ec", "binary-ec (exact decoding)"),

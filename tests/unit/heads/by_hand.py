@@ -154,18 +154,21 @@ def code_words(num_bits, error_correcting, memory=None):
 
 
 def shelf_log_probs(head, spec, h):
-    """log P of all words, and of the shelf of each, from the definition, a row after the other. [T, V] twice"""
+    """log P of all words, from the definition, a row after the other, log P of the shelf of each, and the means of both
+    that label smoothing takes: of the words on visited shelves, and of all shelves. [T, V] twice, [T] twice"""
     vocab = head.vocab_size
     num_bits = max(1, int(np.ceil(np.log2(vocab))) - int(np.log2(spec["words"])))
     shelf_of = head.code.numbers(np.arange(vocab)) % 2**num_bits
     log_shelves = log_softmax(affine(head.shelves, h) @ code_words(num_bits, True, spec["memory"]).T)  # [T, S]
     scores, found = tied_scores(head.words, head.owned.weight, h), np.full((len(h), vocab), np.nan)
+    mean_of_visited = np.zeros(len(h))
     for row in range(len(h)):
         best = np.argsort(-log_shelves[row], kind="stable")[: spec["visit"]]
         for part in [best, *([shelf] for shelf in range(2**num_bits) if shelf not in best)]:
             words = np.isin(shelf_of, part)
             found[row, words] = logsumexp(log_shelves[row, part]) + log_softmax(scores[row, words])
-    return found, log_shelves[:, shelf_of]
+        mean_of_visited[row] = found[row, np.isin(shelf_of, best)].mean()
+    return found, log_shelves[:, shelf_of], mean_of_visited, log_shelves.mean(-1)
 
 
 def tree_log_probs(head, h):
@@ -236,7 +239,8 @@ class ByHand:
                 self.log_v = tree_log_probs(head, h)
                 return
             if family == "shelves":
-                self.log_v, self.log_shelves = shelf_log_probs(head, spec, h)
+                self.log_v, self.log_shelves, *means = shelf_log_probs(head, spec, h)
+                self.mean_loss = -means[0] - spec.get("shelf_weight", 1) * means[1]
                 return
             is_tied = spec.get("tied")
             scores = tied_scores(head.linear, head.owned.weight, h) if is_tied else affine(head.linear, h)
@@ -281,7 +285,8 @@ class ByHand:
         """The loss of every word as the target. [T, V]"""
         losses = self._losses_of_single_words()
         smoothing = self.spec.get("label_smoothing", 0)
-        return (1 - smoothing) * losses + smoothing * losses.mean(-1, keepdims=True)
+        mean = self.mean_loss[:, None] if self.spec["type"] == "shelves" else losses.mean(-1, keepdims=True)
+        return (1 - smoothing) * losses + smoothing * mean
 
     def _losses_of_single_words(self):
         softmax_loss = -self.spec.get("softmax_weight", 1) * self.log_v

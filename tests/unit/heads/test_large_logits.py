@@ -23,6 +23,7 @@ SPECS = [
     {"type": "binary-ec", "generators": "complete", "memory": 4},
     {"type": "hybrid-16-ec", "generators": "complete", "memory": 3, "label_smoothing": 0.1},
     {"type": "shelves", "code": "random", "words": 4, "visit": 3, "memory": 3},
+    {"type": "shelves", "code": "random", "words": 4, "visit": 3, "memory": 3, "label_smoothing": 0.1},
     {"type": "shelves", "code": "random", "words": 8, "visit": 1, "memory": 3, "shelf_weight": 0.5},
     {"type": "shelves", "code": "random", "words": 2, "visit": 99, "memory": 3},
     {"type": "hierarchical", "code": "random"},

@@ -144,6 +144,17 @@ class TestNormalised:
         smoothed = loss_of_every_word(random_head(with_options(spec, label_smoothing=0.1), 50), h)
         np.testing.assert_allclose(smoothed, 0.9 * losses + 0.1 * losses.mean(-1, keepdims=True), rtol=1e-10)
 
+    @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+    @pytest.mark.parametrize("vocab", [2, 50, 63, 64])
+    @pytest.mark.parametrize("spec", SHELVES, ids=name_of)
+    def test_smoothed_shelves_are_those_by_hand(self, spec, vocab, weight):
+        """The share is of the means over the words of visited shelves, and over all shelves."""
+        spec = with_options(spec, label_smoothing=0.1, shelf_weight=weight)
+        head, h = random_head(spec, vocab), hidden_states(5)
+        expected = ByHand(head, spec, h).losses()
+        np.testing.assert_allclose(loss_of_every_word(head, h), expected, rtol=1e-10, atol=1e-12)
+        self.test_gradients_by_finite_differences(spec)
+
 
 class TestMixture:
     @pytest.mark.parametrize("spec", MIXED + MIXED_COMPLETE, ids=name_of)

@@ -13,6 +13,7 @@ HEADS = [
     {"type": "hybrid-4-ec", "loss": "trellis", "label_smoothing": 0.1},
     {"type": "binary-ec", "generators": "complete", "memory": 3, "code": "frequency"},
     {"type": "shelves", "words": 2, "visit": 2, "memory": 3, "code": "frequency"},
+    {"type": "shelves", "words": 2, "visit": 2, "memory": 3, "code": "frequency", "label_smoothing": 0.1},
     {"type": "hierarchical", "code": "huffman"},
     {"type": "adaptive", "cutoffs": [4]},
 ]

@@ -12,7 +12,7 @@ from trellex.heads.spec import HeadSpec
 from trellex.nmt.settings import ModelSettings
 from trellex.text.batches import batches
 from trellex.text.corpus import Corpus
-from trellex.training.recipe import Recipe, TrainingSettings
+from trellex.training.recipe import USUAL_HEAD, Recipe, TrainingSettings
 
 
 class Size(NamedTuple):
@@ -162,7 +162,7 @@ class Advisor:
 
 def head_for(words: int) -> HeadSpec:
     """The output layer for so many target words."""
-    return HeadSpec.parse("softmax" if words <= SOFTMAX_WORDS else "shelves")
+    return HeadSpec.parse("softmax") if words <= SOFTMAX_WORDS else USUAL_HEAD
 
 
 def head_reason(head: HeadSpec, words: int, unit: str = "words") -> str:

@@ -17,6 +17,7 @@ from trellex.training.yaml_data import MAX_BYTES, parse_yaml
 
 PLACES = [Path(__file__).parents[up] / "recipes" for up in (1, 3)]  # in a wheel, and in a clone
 PACKAGED = next((place for place in PLACES if place.is_dir()), PLACES[0])  # recipes that came with Trellex
+USUAL_HEAD = HeadSpec.parse({"type": "shelves", "label_smoothing": 0.1})
 
 
 class TrainingSettings(Record):
@@ -82,9 +83,7 @@ class Recipe(Record):
 
     data: Path = Field(description="a folder made by `trellex prepare`")
     output: Path = Field(description="the folder for checkpoints and metrics")
-    head: AnyHeadSpec = Field(
-        HeadSpec.parse("shelves"), description="the output layer: a name, or a mapping with options"
-    )
+    head: AnyHeadSpec = Field(USUAL_HEAD, description="the output layer: a name, or a mapping with options")
     model: ModelSettings = Field(ModelSettings(), description="the sizes of the network")
     training: TrainingSettings = Field(TrainingSettings(), description="how to train")
 

@@ -49,7 +49,7 @@ class TestHead:
     def test_few_words_need_no_codes(self):
         assert head_for(3_000) == HeadSpec.parse("softmax")
         assert head_for(8_192) == HeadSpec.parse("softmax")
-        assert head_for(20_000) == HeadSpec.parse("shelves")
+        assert head_for(20_000) == HeadSpec.parse({"type": "shelves", "label_smoothing": 0.1})
 
     def test_reasons(self):
         assert "softmax is affordable" in head_reason(head_for(3_000), 3_000)

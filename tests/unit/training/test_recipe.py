@@ -74,7 +74,7 @@ class TestIdentity:
             ({"model": {"dropout": 0.5}}, ["model"]),
             ({"training": {"seed": 2}}, ["seed"]),
             ({"training": {"batch_sentences": None, "batch_tokens": 9}}, ["batch_sentences", "batch_tokens"]),
-            ({"head": {"type": "shelves"}}, []),
+            ({"head": {"type": "shelves", "label_smoothing": 0.1}}, []),
             ({"training": {"learning_rate": 1e-4, "max_steps": 9, "decay_steps": 3, "validate_every": 5}}, []),
             ({"data": "elsewhere", "output": "there"}, []),
         ],

@@ -108,18 +108,20 @@ def rivals(device: str) -> dict[str, Callable[..., Tensor]]:
 
 
 def layer(name: str, vocab: int, embedding: nn.Embedding, losses: dict[str, Callable[..., Tensor]]) -> nn.Module:
-    """An output layer over so many words, whose vectors an embedding has."""
-    if name in losses:
-        return Rival(vocab, losses[name])
-    spec = HeadSpec.parse(SPECS[name])
-    head = build_head(spec, hidden_size=HIDDEN, vocab=vocab, embedding=embedding if spec.uses_embedding else None)
+    """An output layer over so many words, whose vectors an embedding has, on the device of that."""
+    with torch.device(embedding.weight.device):
+        if name in losses:
+            return Rival(vocab, losses[name])
+        spec = HeadSpec.parse(SPECS[name])
+        head = build_head(spec, hidden_size=HIDDEN, vocab=vocab, embedding=embedding if spec.uses_embedding else None)
     if isinstance(head, ShelvesHead):
         sharpen(head)
     return head
 
 
-def network_of(vocab: int) -> LSTMNetwork:
-    return LSTMNetwork(LSTMSettings(), SOURCE_WORDS, vocab, SharedEmbedding(vocab, HIDDEN))
+def network_of(vocab: int, device: str) -> LSTMNetwork:
+    with torch.device(device):
+        return LSTMNetwork(LSTMSettings(), SOURCE_WORDS, vocab, SharedEmbedding(vocab, HIDDEN))
 
 
 def synchronize(device: str) -> None:
@@ -143,9 +145,9 @@ def in_turns(works: dict[str, Callable[[], object]], rounds: int, repeats: int, 
 
 def decoding(names: Sequence[str], vocab: int, batches: Sequence[int], rounds: int, device: str) -> Rows:
     """Milliseconds a sentence."""
-    network = network_of(vocab)
+    network = network_of(vocab, device)
     models = {
-        name: TranslationModel(network, layer(name, vocab, network.embedding, {})).to(device).eval() for name in names
+        name: TranslationModel(network, layer(name, vocab, network.embedding, {})).eval() for name in names
     }
     rows = []
     for batch in batches:
@@ -170,9 +172,8 @@ class Training:
 
     def __init__(self, name: str | None, vocab: int, tokens: int, losses: dict[str, Any], device: str) -> None:
         torch.manual_seed(0)
-        network = network_of(vocab)
-        head = None if name is None else layer(name, vocab, network.embedding, losses)
-        self.network, self.head = network.to(device), None if head is None else head.to(device)
+        self.network = network_of(vocab, device)
+        self.head = None if name is None else layer(name, vocab, self.network.embedding, losses)
         self._device, (rows, columns) = device, (max(1, tokens // WORDS_TRAINED), WORDS_TRAINED)
         random = torch.Generator().manual_seed(1)
         ids = (zipf(rows * columns, size, random).view(rows, columns) for size in (SOURCE_WORDS, vocab, vocab))
@@ -245,9 +246,10 @@ def alone(names: Sequence[str], vocab: int, tokens: int, rounds: int, device: st
     losses, random = rivals(device), torch.Generator().manual_seed(1)
     target, h = zipf(tokens, vocab, random).to(device), torch.randn(tokens, HIDDEN, generator=random).to(device)
     works: dict[str, Callable[[], object]] = {}
-    embedding = SharedEmbedding(vocab, HIDDEN).to(device)
+    with torch.device(device):
+        embedding = SharedEmbedding(vocab, HIDDEN)
     for name in (*names, *losses):
-        head = layer(name, vocab, embedding, losses).to(device)
+        head = layer(name, vocab, embedding, losses)
         inputs = (h.clone().requires_grad_(), *head.parameters())
         if name in SPECS and HeadSpec.parse(SPECS[name]).uses_embedding:
             inputs = (*inputs, embedding.weight)

@@ -158,9 +158,10 @@ class TestMemory:
     @pytest.mark.parametrize("name", ["hidden_size", "embedding_size", "hidden_layer", "mixtures"])
     def test_what_does_not_fit_is_named_before_it_is_taken(self, name, size):
         size = size * 2**10 if size == 2**20 and name != "hidden_size" else size
-        settings = SETTINGS.model_copy(update={name: size} if name in ModelSettings.model_fields else {})
-        options = {} if name in ModelSettings.model_fields else {name: size}
-        with pytest.raises(ValueError, match=f"{name} {size}.*; choose smaller sizes"):
+        is_of_network = name in ModelSettings.model_fields
+        settings = SETTINGS.model_copy(update={name: size} if is_of_network else {})
+        options = {} if is_of_network else {name: size}
+        with pytest.raises(ValueError, match=f"{name.replace('_', '.')} {size}.*; choose smaller sizes"):
             build_model(settings, {"type": "binary-ec", **options}, 10_000, 10_000)
 
     @pytest.mark.parametrize("size", [2**46, 2**62, 2**70])

@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding
 
 MOST_GATHERED = 1 << 26  # elements of vectors that are copied out of the table at a time
+MOST_CACHED = 1 << 15  # the same in main memory, where they are multiplied while a cache holds them
 
 
 class Part(NamedTuple):
@@ -38,10 +39,19 @@ def products_by_row(rows: Tensor, words: Tensor, vectors: Tensor, sparse: bool =
     return multiplied(rows, vectors, words, parts_of(len(words), 1, words.shape[1] * rows.shape[1]), sparse)
 
 
-def parts_of(lists: int, rows: int, elements: int) -> list[Part]:
-    """So many lists of words, each read by so many rows; a list's vectors have so many elements."""
-    at_a_time = max(1, MOST_GATHERED // max(1, elements))
-    return [Part(first * rows, first, min(at_a_time, lists - first), rows) for first in range(0, lists, at_a_time)]
+def parts_of(
+    lists: int, rows: int, elements: int, first_row: int = 0, first_list: int = 0, most: int | None = None
+) -> list[Part]:
+    """So many lists of words, each read by so many rows; a list's vectors have so many elements.
+
+    first_row, first_list: where they begin
+    most: elements at a time
+    """
+    at_a_time = max(1, (most or MOST_GATHERED) // max(1, elements))
+    return [
+        Part(first_row + first * rows, first_list + first, min(at_a_time, lists - first), rows)
+        for first in range(0, lists, at_a_time)
+    ]
 
 
 def multiplied(rows: Tensor, vectors: Tensor, words: Tensor, parts: Sequence[Part], sparse: bool) -> Tensor:
@@ -72,8 +82,9 @@ class _Products(torch.autograd.Function):
         rows, vectors, words = ctx.saved_tensors
         needs_rows, needs_vectors, *_ = ctx.needs_input_grad
         of_rows = torch.empty_like(rows) if needs_rows else None
-        size = (words.numel() if ctx.sparse else len(vectors), vectors.shape[1])
-        of_vectors = vectors.new_zeros(size) if needs_vectors else None
+        of_vectors = None
+        if needs_vectors:
+            of_vectors = vectors.new_empty(words.numel(), vectors.shape[1]) if ctx.sparse else torch.zeros_like(vectors)
         gradient, width = gradient.contiguous(), words.shape[1]
         table = _table(vectors, words, rows)
         for part in ctx.parts:

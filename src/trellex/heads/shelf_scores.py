@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from trellex.arrays import bounded, has_kernels, is_inspectable
-from trellex.heads.gathered_products import Part, multiplied, parts_of
+from trellex.heads.gathered_products import MOST_CACHED, multiplied, parts_of
 from trellex.heads.head import at_least_single
 
 WordsOn = Callable[[Tensor], Tensor]
@@ -30,9 +30,9 @@ def scores_by_shelf(
 ) -> Tensor:
     """The product of a state with a word's vector, and the word's bias. Rows that read the same shelf read it together.
 
-    In main memory every shelf is read once. On CUDA kernels do so, unless there are very many words; they, or another
-    accelerator, are read in blocks of up to R rows, side by side: how many there are is known from the sizes alone, so
-    that it need not be waited for.
+    In main memory every shelf is read once, those side by side that as many rows read. On CUDA kernels do so, unless
+    there are very many words; they, or another accelerator, are read in blocks of up to R rows, side by side: how many
+    there are is known from the sizes alone, so that it need not be waited for.
 
     Args:
         states: to multiply with vectors  [T, E]
@@ -51,32 +51,33 @@ def scores_by_shelf(
         words = words_on(torch.arange(num_shelves, device=shelves.device))
         if words.shape[1] <= fused_shelves.WIDEST:
             return fused_shelves.scores_by_shelf(states, shelves, words, vectors, bias)
-    shelf, order = shelves.flatten().int().sort(stable=True)
-    rows: Tensor = _Ordered.apply(states, order)  # type: ignore[no-untyped-call]
-    scores = (_each_once if is_inspectable(shelf) else _in_blocks)(
-        rows, shelf.long(), words_on, vectors, bias, num_shelves, sparse
-    )
+    score = _each_once if is_inspectable(shelves) else _in_blocks
+    scores, order = score(states, shelves, words_on, vectors, bias, num_shelves, sparse)
     found = scores.new_empty(scores.shape).index_copy(0, order, scores)
     return found.view(*shelves.shape, scores.shape[1])
 
 
 def _each_once(
-    rows: Tensor, shelf: Tensor, words_on: WordsOn, vectors: Tensor, bias: Tensor, _: int, sparse: bool
-) -> Tensor:
-    """rows [P, E], their shelves in order [P] -> [P, W]"""
-    found, place, counts = torch.unique_consecutive(shelf, return_inverse=True, return_counts=True)
-    parts, first_row = [], 0
-    for number, count in enumerate(counts.tolist()):
-        parts.append(Part(first_row, number, 1, count))
-        first_row += count
-    words = words_on(found)
-    return _scored(multiplied(rows, vectors, words, parts, sparse), words[place], bias)
+    states: Tensor, shelves: Tensor, words_on: WordsOn, vectors: Tensor, bias: Tensor, _: int, sparse: bool
+) -> tuple[Tensor, Tensor]:
+    """states [T, E], shelves [T, K] -> scores of all pairs in some order, and that order  [T · K, W], [T · K]"""
+    found, place, counts = torch.unique(shelves, return_inverse=True, return_counts=True)
+    counts, by_count = counts.sort()
+    rank = torch.empty_like(by_count).index_copy(0, by_count, torch.arange(len(found)))  # of shelves, by their counts
+    listed, order = rank[place].flatten().sort(stable=True)
+    words, parts, first_row, first_list = words_on(found[by_count]), [], 0, 0
+    for count, lists in zip(*(each.tolist() for each in counts.unique_consecutive(return_counts=True)), strict=True):
+        parts += parts_of(lists, count, words.shape[1] * states.shape[1], first_row, first_list, MOST_CACHED)
+        first_row, first_list = first_row + lists * count, first_list + lists
+    return _scored(multiplied(_ordered(states, order), vectors, words, parts, sparse), words[listed], bias), order
 
 
 def _in_blocks(
-    rows: Tensor, shelf: Tensor, words_on: WordsOn, vectors: Tensor, bias: Tensor, num_shelves: int, sparse: bool
-) -> Tensor:
-    """rows [P, E], their shelves in order [P] -> [P, W]"""
+    states: Tensor, shelves: Tensor, words_on: WordsOn, vectors: Tensor, bias: Tensor, num_shelves: int, sparse: bool
+) -> tuple[Tensor, Tensor]:
+    """states [T, E], shelves [T, K] -> scores of all pairs in the order of shelves, and that order"""
+    in_order, order = shelves.flatten().int().sort(stable=True)
+    rows, shelf = _ordered(states, order), in_order.long()
     pairs, size = rows.shape
     together = min(MOST_TOGETHER, 1 << (pairs // num_shelves).bit_length())
     num_blocks = (pairs + min(pairs, num_shelves) * (together - 1)) // together
@@ -89,13 +90,19 @@ def _in_blocks(
     parts = parts_of(num_blocks, together, words.shape[1] * size)
     padded = rows.new_zeros(num_blocks * together, size).index_copy(0, slot, rows)
     products = multiplied(padded, vectors, words, parts, sparse).view(num_blocks, together, words.shape[1])
-    return _scored(products, words[:, None], bias).flatten(0, 1).index_select(0, slot)
+    return _scored(products, words[:, None], bias).flatten(0, 1).index_select(0, slot), order
 
 
 def _scored(products: Tensor, words: Tensor, bias: Tensor) -> Tensor:
     """Products and biases of words, −inf where there is none. products, words [.., W] -> [.., W]"""
     of_words = bias.index_select(0, words.clamp(min=0).flatten()).view(words.shape)
     return bounded(at_least_single(products) + of_words).masked_fill(words < 0, -torch.inf)
+
+
+def _ordered(rows: Tensor, order: Tensor) -> Tensor:
+    """rows [T, E], order [T · K] -> [T · K, E]"""
+    ordered: Tensor = _Ordered.apply(rows, order)  # type: ignore[no-untyped-call]
+    return ordered
 
 
 class _Ordered(torch.autograd.Function):

@@ -36,13 +36,14 @@ def gradients(scores, *inputs):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("most_gathered", [None, 1, 3 * WORDS * SIZE, 1 << 26], ids=["shelf", "block", "three", "all"])
+@pytest.mark.parametrize("most", [1, 3 * WORDS * SIZE, 1 << 26], ids=["one", "three", "all"])
+@pytest.mark.parametrize("in_memory", [True, False], ids=["shelves", "blocks"])
 @pytest.mark.parametrize(("rows", "visited"), [(0, 2), (1, 1), (2, 9), (40, 3), (300, 2)])
-def test_scores_and_gradients(rows, visited, most_gathered, sparse, monkeypatch):
-    """In main memory shelf by shelf, elsewhere some blocks at a time."""
-    if most_gathered:
-        monkeypatch.setattr(gathered_products, "MOST_GATHERED", most_gathered)
-        monkeypatch.setattr(shelf_scores, "is_inspectable", lambda _: False)
+def test_scores_and_gradients(rows, visited, in_memory, most, sparse, monkeypatch):
+    """Some shelves at a time in main memory, elsewhere some blocks."""
+    monkeypatch.setattr(shelf_scores, "MOST_CACHED", most)
+    monkeypatch.setattr(gathered_products, "MOST_GATHERED", most)
+    monkeypatch.setattr(shelf_scores, "is_inspectable", lambda _: in_memory)
     *values, shelves = inputs(rows, visited)
     states, vectors, bias = values
     scores = scores_by_shelf(states, shelves, words_on, vectors, bias, SHELVES, sparse)

@@ -141,6 +141,14 @@ class TestCommittedResults:
             else:  # pixels, for what compresses them may differ
                 assert np.array_equal(image.imread(one), image.imread(other)), one.name
 
+    def test_the_ablation_is_what_its_grid_and_its_results_give(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(DOCS.parent)
+        folder = DOCS / "results" / "ablation"
+        of_results = (Recipe(**Result.load(path).recipe).model_dump(mode="json") for path in folder.glob("*.json"))
+        assert comparable(of_results) == comparable(recipes_of("recipes/grids/ablation.yaml"))
+        write_report(folder, tmp_path)
+        self.test_every_row_of_a_page_is_one_of_the_report(tmp_path, "ablation.md", 25)
+
     @pytest.mark.parametrize(("page", "fewest"), [("paper-table.md", 40), ("beyond.md", 20)])
     def test_every_row_of_a_page_is_one_of_the_report(self, committed, page, fewest):
         lines = (DOCS / "measurements" / page).read_text(encoding="utf-8").splitlines()

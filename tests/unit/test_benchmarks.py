@@ -227,7 +227,10 @@ def test_what_output_layers_cost_on_a_gpu(tmp_path):
     assert found.stdout.count("shelves") == found.stdout.count("binary-ec") == 3
     rows = json.loads((tmp_path / "gpu.json").read_text())
     heads = ["binary-ec", "shelves"]
-    assert [[row["head"] for row in rows[table]] for table in ("decoding", "training", "alone")] == [
+    found = [
+        [row["head"] for row in rows[table]][:3] for table in ("decoding", "training", "alone")
+    ]  # then others' losses
+    assert found == [
         heads,
         [*heads, "softmax, PyTorch"],
         [*heads, "softmax, PyTorch"],

@@ -237,6 +237,9 @@ class CodeDistribution(Distribution):
     def best_with_log_prob(self, h: Array) -> tuple[Array, Array]:
         """The most probable words, whatever the decoding. h [T, H] -> words, log_probs [T]"""
         logits, log_weights = self._exact_outputs(h, fetched=True)
+        if logits.shape[1] == 1:
+            numbers, scores, normaliser = self.ecc.best(logits[:, 0], **self._words_allowed)
+            return self._words_of(numbers), scores - normaliser
         words, log_probs = self._topk_of(logits, log_weights, 1)
         return words[:, 0], log_probs[:, 0]
 

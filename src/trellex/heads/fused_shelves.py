@@ -1,7 +1,8 @@
 """Triton kernels for the scores of words on shelves on CUDA, and for their gradients.
 
 A program has one shelf, and all rows that read it: states are gathered, and vectors read from their table, by the
-product itself, so that neither is copied. As a word is on one shelf alone, its gradient is one program's.
+product itself, so that neither is copied. As a word is on one shelf alone, its gradient is one program's. Where few
+rows read, and no gradient is asked for, a program has what one row reads from one shelf.
 """
 
 # ruff: noqa: N803 — Triton's compile-time constants are written in capitals
@@ -39,6 +40,18 @@ def scores_by_shelf(states: Tensor, shelves: Tensor, words: Tensor, vectors: Ten
         [T, K, W] in single precision
     """
     scores: Tensor = _Scores.apply(states, vectors, bias, shelves, words)  # type: ignore[no-untyped-call]
+    return scores
+
+
+def scores_by_read(states: Tensor, words: Tensor, vectors: Tensor, bias: Tensor) -> Tensor:
+    """The same without gradient. words: those of the shelves that rows read  [T, K, W] -> [T, K, W]"""
+    states, words, vectors, bias = (each.contiguous() for each in (states, words, vectors, bias))
+    scores = torch.empty(words.shape, dtype=torch.float32, device=states.device)
+    if scores.numel():
+        _scores_by_read[(len(words) * words.shape[1],)](
+            states, vectors, bias, words, scores, words.shape[1], words.shape[2], states.shape[1],
+            COLUMNS=COLUMNS, WIDTH=triton.next_power_of_2(words.shape[2]),
+        )  # fmt: skip
     return scores
 
 
@@ -106,11 +119,32 @@ def _scores(
             state = _block(states, tl.where(read >= 0, read // reads, -1), column, size, COLUMNS)
             vector = _block(vectors, word, column, size, COLUMNS).to(state.dtype)
             products = tl.dot(state, tl.trans(vector), products, input_precision=PRECISION)
-        found = products + own_bias[None, :]
-        found = tl.where(tl.abs(found) > LARGEST, tl.where(found > 0, LARGEST, -LARGEST), found)
-        found = tl.where((word >= 0)[None, :], found, -float("inf"))
+        found = _bounded(products + own_bias[None, :], (word >= 0)[None, :])
         is_kept = (read >= 0)[:, None] & (place < width)[None, :]
         tl.store(scores + read[:, None] * width + place[None, :], found, is_kept)
+
+
+@triton.jit
+def _scores_by_read(
+    states, vectors, bias, words, scores, reads, width, size, COLUMNS: tl.constexpr, WIDTH: tl.constexpr
+):
+    """states [T, E], vectors [V, E], bias [V], words [T · K, W] -> scores [T · K, W]"""
+    read = tl.program_id(0).to(tl.int64)
+    place = tl.arange(0, WIDTH)
+    word = tl.load(words + read * width + place, place < width, -1)
+    found = tl.load(bias + word, word >= 0, 0.0)
+    for column in range(0, size, COLUMNS):
+        at = column + tl.arange(0, COLUMNS)
+        state = tl.load(states + read // reads * size + at, at < size, 0.0).to(tl.float32)
+        found += tl.sum(_block(vectors, word, column, size, COLUMNS).to(tl.float32) * state[None, :], 1)
+    tl.store(scores + read * width + place, _bounded(found, word >= 0), place < width)
+
+
+@triton.jit
+def _bounded(scores, is_word):
+    """Scores of which many can be added up, and −inf where there is no word."""
+    scores = tl.where(tl.abs(scores) > LARGEST, tl.where(scores > 0, LARGEST, -LARGEST), scores)
+    return tl.where(is_word, scores, -float("inf"))
 
 
 @triton.jit

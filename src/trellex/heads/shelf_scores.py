@@ -30,9 +30,10 @@ def scores_by_shelf(
 ) -> Tensor:
     """The product of a state with a word's vector, and the word's bias. Rows that read the same shelf read it together.
 
-    In main memory every shelf is read once, those side by side that as many rows read. On CUDA kernels do so, unless
-    there are very many words; they, or another accelerator, are read in blocks of up to R rows, side by side: how many
-    there are is known from the sizes alone, so that it need not be waited for.
+    In main memory every shelf is read once, those side by side that as many rows read. On CUDA kernels do so, and read
+    for every row anew where rows are few; unless there are very many words. They, and another accelerator's, are read
+    in blocks of up to R rows, side by side: how many there are is known from the sizes alone, so that it need not be
+    waited for.
 
     Args:
         states: to multiply with vectors  [T, E]
@@ -45,11 +46,15 @@ def scores_by_shelf(
     Returns:
         [T, K, W], −inf where a shelf has no word; in at least single precision
     """
-    if has_kernels(states) and states.dtype != torch.float64 and not sparse and len(vectors) <= MOST_LISTED:
+    if has_kernels(states) and states.dtype != torch.float64:
         from trellex.heads import fused_shelves
 
-        words = words_on(torch.arange(num_shelves, device=shelves.device))
-        if words.shape[1] <= fused_shelves.WIDEST:
+        is_learnt = torch.is_grad_enabled() and any(each.requires_grad for each in (states, vectors, bias))
+        is_narrow = -(-len(vectors) // num_shelves) <= fused_shelves.WIDEST
+        if is_narrow and not is_learnt and shelves.numel() <= num_shelves:
+            return fused_shelves.scores_by_read(states, words_on(shelves), vectors, bias)
+        if is_narrow and not sparse and len(vectors) <= MOST_LISTED:
+            words = words_on(torch.arange(num_shelves, device=shelves.device))
             return fused_shelves.scores_by_shelf(states, shelves, words, vectors, bias)
     score = _each_once if is_inspectable(shelves) else _in_blocks
     scores, order = score(states, shelves, words_on, vectors, bias, num_shelves, sparse)

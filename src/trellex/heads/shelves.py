@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from trellex.arrays import bounded, doubled, is_inspectable
+from trellex.arrays import bounded, doubled, has_kernels, is_inspectable
 from trellex.codes import Code
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.shelf_distribution import ShelfDistribution
@@ -52,6 +52,32 @@ class ShelvesHead(ShelfDistribution, Head):
         if is_inspectable(logits) or self.num_shelves > FEW_SHELVES:
             return super()._visited(logits)
         return self.ecc.all_scores(logits, self.shelf_bits).topk(self.visit, -1, sorted=False).indices
+
+    def _first_shelves(self, logits: Tensor) -> Tensor:
+        return self._ranked(logits)[0] if self._is_ranked(logits) else super()._first_shelves(logits)
+
+    def _best_at_once(self, h: Tensor) -> Tensor:
+        """The same in few launches, where a kernel ranks all shelves."""
+        logits = self.shelf_logits(h)
+        if not self._is_ranked(logits):
+            return super()._best_at_once(h)
+        shelves, log_shelves = self._ranked(logits)
+        visited = shelves[:, : self.visit]
+        scores = self.word_scores(h, visited).flatten(1)
+        best, place = scores.max(-1, keepdim=True)
+        log_probs = log_shelves[:, : self.visit].logsumexp(-1, keepdim=True) + best - scores.logsumexp(-1, keepdim=True)
+        numbers = visited.gather(1, place // self.width) + (place % self.width << self.shelf_bits)
+        is_beaten = (log_probs < log_shelves[:, self.visit :]).any(-1)  # maybe, by a word on the next shelf, if any
+        return self.code.words(numbers[:, 0]).masked_fill(is_beaten, -1)
+
+    def _is_ranked(self, logits: Tensor) -> bool:
+        return has_kernels(logits) and self.num_shelves <= FEW_SHELVES
+
+    def _ranked(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Those to visit and the next, best first, and log P(s), by a kernel. [T, L] -> [T, K + 1] twice, or all"""
+        from trellex.trellis.fused_ranking import ranked
+
+        return ranked(logits, min(self.visit + 1, self.num_shelves), self.ecc.register, self.shelf_bits)
 
     def cost(self) -> Cost:
         return linear_cost(self.shelves, is_bits=True) + self.words.cost(self.visit * self.width)

@@ -131,6 +131,21 @@ class ConvolutionalCode:
         numbers, scores = self._topk(rows, k, lattice)
         return numbers.reshape(*shape, k), scores.reshape(*shape, k)
 
+    def best(
+        self, logits: Any, size: int | None = None, *, automaton: NDArray[Any] | None = None
+    ) -> tuple[Array, Array, Array]:
+        """The best word, its score, and `log_partition`, without gradient. logits [.., L] -> [..] three times"""
+        rows, shape, lattice = self._prepare(logits, "logits", size, automaton)
+        if _has_fused(rows, lattice):
+            from trellex.trellis import fused_words
+
+            found = fused_words.best(rows, self.register, lattice.num_bits, lattice.size)
+        else:
+            numbers, scores = self._topk(rows, 1, lattice)
+            found = numbers[:, 0], scores[:, 0], self._log_partition(rows, lattice, False)[0]
+        numbers, scores, values = (each.reshape(shape) for each in found)
+        return numbers, scores, values
+
     def log_partition(self, logits: Any, size: int | None = None, *, automaton: NDArray[Any] | None = None) -> Array:
         """The log of the sum over all words of exp(score), differentiable once. logits [.., L] -> [..]
 

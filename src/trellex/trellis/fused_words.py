@@ -1,8 +1,9 @@
-"""One Triton kernel for the k best words on CUDA: bits in, words out.
+"""Triton kernels for the best word, and for the k best, on CUDA: bits in, words out, one launch.
 
-Backwards, the best way on from every state is kept in memory; forwards, the k beginnings whose best words are best
-are followed, as `device.topk` does. States are kept twice, as in `fused`: the bits so far are at most those of
-size − 1 (low), or more (high). Sums are in double precision, so that words are those of the CPU.
+Backwards, the best way on from every state leads to the best word, and sums beside it to that over all words. For k
+words the best ways on are kept in memory; forwards, the k beginnings whose best words are best are followed, as
+`device.topk` does. States are kept twice, as in `fused`: the bits so far are at most those of size − 1 (low), or more
+(high). Sums are in double precision, so that words are those of the CPU.
 """
 
 # ruff: noqa: N803 — Triton's compile-time constants are written in capitals
@@ -25,6 +26,9 @@ DEAD = tl.constexpr(-1e29)  # what is below is no way at all, however much was a
 
 def topk(logits: Tensor, k: int, register: Register, num_bits: int, size: int | None) -> tuple[Tensor, Tensor]:
     """The k best words, best first, −1 and −inf where there are fewer. logits [N, L] -> numbers, scores [N, k]"""
+    if k == 1:
+        numbers, scores, _ = best(logits, register, num_bits, size, with_sum=False)
+        return numbers[:, None], scores[:, None]
     kind, logits = logits.dtype, logits.double().contiguous()
     num_rows, length = logits.shape
     states, num_steps = 1 << register.memory, num_bits if register.is_complete else num_bits + register.memory
@@ -41,6 +45,70 @@ def topk(logits: Tensor, k: int, register: Register, num_bits: int, size: int | 
             ROWS=ROWS, num_warps=min(max(1, states // STATES_OF_A_WARP, k * k // SQUARE_OF_A_WARP), 8),
         )  # fmt: skip
     return numbers, scores.to(kind)
+
+
+def best(
+    logits: Tensor, register: Register, num_bits: int, size: int | None, with_sum: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The best word, its score and, if asked for, the log-sum over all words. logits [N, L] -> [N] three times"""
+    kind, logits = logits.dtype, logits.double().contiguous()
+    num_rows, length = logits.shape
+    states, num_steps = 1 << register.memory, num_bits if register.is_complete else num_bits + register.memory
+    numbers = torch.empty(num_rows, dtype=torch.int64, device=logits.device)
+    scores, log_sums = logits.new_empty(num_rows), logits.new_empty(num_rows)
+    if num_rows:
+        _best[(min(triton.cdiv(num_rows, ROWS), PROGRAMS),)](
+            logits, generator_masks(register.generators, logits.device), numbers, scores, log_sums,
+            num_rows, num_bits, num_steps, (1 << num_bits if size is None else size) - 1, length,
+            OUTPUTS=len(register.generators), MEMORY=register.memory, STATES=states, ROWS=ROWS, WITH_SUM=with_sum,
+            num_warps=min(max(1, states // STATES_OF_A_WARP), 8),
+        )  # fmt: skip
+    return numbers, scores.to(kind), log_sums.to(kind)
+
+
+@triton.jit
+def _best(
+    logits, masks, numbers, scores, log_sums, num_rows, num_bits, num_steps, limit, length,
+    OUTPUTS: tl.constexpr, MEMORY: tl.constexpr, STATES: tl.constexpr, ROWS: tl.constexpr, WITH_SUM: tl.constexpr,
+):  # fmt: skip
+    """logits [N, L], masks [n] -> numbers, scores, log_sums [N]; a sum is kept relative to the best way's"""
+    own = tl.arange(0, ROWS)[:, None]
+    is_first = tl.arange(0, STATES)[None, :] == 0
+    for first in range(tl.program_id(0) * ROWS, num_rows, tl.num_programs(0) * ROWS):
+        row = (first + own).to(tl.int64)
+        used = row < num_rows
+        start = logits + row * length
+        low, high, low_number, high_number = _ends(OUTPUTS, ROWS, STATES)
+        low_mass = tl.zeros((ROWS, STATES), tl.float64) + 1.0
+        high_mass = low_mass
+        for back in range(1, num_steps + 1):
+            step = num_steps - back
+            low_way, high_way, from_low, from_high = _ways_on(
+                low, high, start, used, masks, step, num_bits, limit, OUTPUTS, MEMORY, ROWS, STATES
+            )
+            low_bits, high_bits = _by_register(low_number, ROWS, STATES), _by_register(high_number, ROWS, STATES)
+            low, low_number = _best_bit(low_way, tl.where(from_low, low_bits, high_bits), step, ROWS, STATES)
+            high, high_number = _best_bit(high_way, tl.where(from_high, low_bits, high_bits), step, ROWS, STATES)
+            if WITH_SUM:
+                of_low, of_high = _by_register(low_mass, ROWS, STATES), _by_register(high_mass, ROWS, STATES)
+                low_mass = _added(low_way, low, tl.where(from_low, of_low, of_high), ROWS, STATES)
+                high_mass = _added(high_way, high, tl.where(from_high, of_low, of_high), ROWS, STATES)
+        score = tl.sum(tl.where(is_first, low, 0.0), 1, keep_dims=True)
+        number = tl.sum(tl.where(is_first, low_number, 0), 1, keep_dims=True)
+        is_word = score > DEAD
+        tl.store(numbers + row, tl.where(is_word, number, -1), used)
+        tl.store(scores + row, tl.where(is_word, score, float("-inf")), used)
+        if WITH_SUM:
+            mass = tl.sum(tl.where(is_first, low_mass, 0.0), 1, keep_dims=True)
+            tl.store(log_sums + row, score + tl.log(mass), used)
+
+
+@triton.jit
+def _added(way, best, mass, ROWS: tl.constexpr, STATES: tl.constexpr):
+    """The sum of both ways out of every state, relative to the best. way, mass [ROWS, 2 · STATES] -> [ROWS, STATES]"""
+    way_0, way_1 = tl.split(tl.reshape(tl.maximum(way, NOWHERE), (ROWS, STATES, 2)))
+    mass_0, mass_1 = tl.split(tl.reshape(mass, (ROWS, STATES, 2)))
+    return mass_0 * tl.exp(way_0 - best) + mass_1 * tl.exp(way_1 - best)
 
 
 @triton.jit
@@ -95,36 +163,53 @@ def _look_ahead(
 ):  # fmt: skip
     """The best way on from every state of every level, and its bits; of equal ones that of the lowest number."""
     state = tl.arange(0, STATES)[None, :]
-    bit = tl.arange(0, 2 * STATES)[None, :] & 1
-    low = tl.zeros((ROWS, STATES), tl.float64)
-    high = low + NOWHERE
-    if OUTPUTS > 0:  # then zeros lead back to the first state
-        low = tl.where(state == 0, low, NOWHERE)
-    low_number = tl.zeros((ROWS, STATES), tl.int64)
-    high_number = low_number
+    low, high, low_number, high_number = _ends(OUTPUTS, ROWS, STATES)
     for back in range(num_steps + 1):
         step = num_steps - back
         if back > 0:
-            metric = metric_by_register(start, step, used, masks, OUTPUTS, MEMORY, ROWS, STATES)
-            metric = tl.where((step < num_bits) | (bit == 0), metric, NOWHERE)
-            limit_bit = (limit >> step) & 1
-            from_low = (bit == limit_bit) | (limit_bit == 1)  # where a low way stays low
-            from_high = (bit != limit_bit) & (limit_bit == 1)  # where a high way becomes low
-            to_low, to_high = _by_register(low, ROWS, STATES), _by_register(high, ROWS, STATES)
+            low_way, high_way, from_low, from_high = _ways_on(
+                low, high, start, used, masks, step, num_bits, limit, OUTPUTS, MEMORY, ROWS, STATES
+            )
             low_bits, high_bits = _by_register(low_number, ROWS, STATES), _by_register(high_number, ROWS, STATES)
-            low, low_number = _best_bit(
-                metric + tl.where(from_low, to_low, to_high), tl.where(from_low, low_bits, high_bits),
-                step, ROWS, STATES,
-            )  # fmt: skip
-            high, high_number = _best_bit(
-                metric + tl.where(from_high, to_low, to_high), tl.where(from_high, low_bits, high_bits),
-                step, ROWS, STATES,
-            )  # fmt: skip
+            low, low_number = _best_bit(low_way, tl.where(from_low, low_bits, high_bits), step, ROWS, STATES)
+            high, high_number = _best_bit(high_way, tl.where(from_high, low_bits, high_bits), step, ROWS, STATES)
         place = step * ROWS * 2 * STATES + state
         tl.store(ahead + place, low)
         tl.store(ahead + place + STATES, high)
         tl.store(numbers_ahead + place, low_number)
         tl.store(numbers_ahead + place + STATES, high_number)
+
+
+@triton.jit
+def _ends(OUTPUTS: tl.constexpr, ROWS: tl.constexpr, STATES: tl.constexpr):
+    """The scores of low and high states after the last step, and their numbers. -> [ROWS, STATES] four times"""
+    low = tl.zeros((ROWS, STATES), tl.float64)
+    high = low + NOWHERE
+    if OUTPUTS > 0:  # then zeros lead back to the first state
+        low = tl.where(tl.arange(0, STATES)[None, :] == 0, low, NOWHERE)
+    number = tl.zeros((ROWS, STATES), tl.int64)
+    return low, high, number, number
+
+
+@triton.jit
+def _ways_on(
+    low, high, start, used, masks, step, num_bits, limit,
+    OUTPUTS: tl.constexpr, MEMORY: tl.constexpr, ROWS: tl.constexpr, STATES: tl.constexpr,
+):  # fmt: skip
+    """The scores of the ways out of low and high states, and whether they lead to low ones. -> [ROWS, 2 · STATES]"""
+    bit = tl.arange(0, 2 * STATES)[None, :] & 1
+    metric = metric_by_register(start, step, used, masks, OUTPUTS, MEMORY, ROWS, STATES)
+    metric = tl.where((step < num_bits) | (bit == 0), metric, NOWHERE)
+    limit_bit = (limit >> step) & 1
+    from_low = (bit == limit_bit) | (limit_bit == 1)  # where a low way stays low
+    from_high = (bit != limit_bit) & (limit_bit == 1)  # where a high way becomes low
+    to_low, to_high = _by_register(low, ROWS, STATES), _by_register(high, ROWS, STATES)
+    return (
+        metric + tl.where(from_low, to_low, to_high),
+        metric + tl.where(from_high, to_low, to_high),
+        from_low,
+        from_high,
+    )
 
 
 @triton.jit

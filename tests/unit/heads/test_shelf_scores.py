@@ -78,6 +78,22 @@ def test_kernels(rows, visited, dtype, monkeypatch):
         torch.testing.assert_close(found.cpu().double(), exact, **near)
 
 
+@pytest.mark.parametrize(("rows", "visited"), [(0, 2), (1, 1), (2, 9), (7, 3)])
+@pytest.mark.parametrize("dtype", [torch.float32, HALF])
+def test_kernels_without_gradient(rows, visited, dtype, monkeypatch):
+    """Each row reads for itself, where reads are not more than shelves."""
+    fused = pytest.importorskip("trellex.heads.fused_shelves", reason="Triton is not installed")
+    monkeypatch.setattr(fused, "COLUMNS", 16)
+    monkeypatch.setattr(shelf_scores, "has_kernels", lambda _: True)
+    monkeypatch.setattr(fused, "scores_by_shelf", lambda *_: pytest.fail("read with others"))
+    *values, shelves = inputs(rows, visited, size=40)
+    states, vectors, bias = (each.detach().to(PLACE, torch.float32).requires_grad_() for each in values)
+    with torch.no_grad():
+        scores = scores_by_shelf(states.to(dtype), shelves.to(PLACE), words_on, vectors, bias, 21)
+    near = {"rtol": 1e-5, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 0.02, "atol": 0.1}
+    torch.testing.assert_close(scores.cpu().double(), by_hand(*values, shelves), **near)
+
+
 def test_kernels_read_vectors_however_they_lie():
     fused = pytest.importorskip("trellex.heads.fused_shelves", reason="Triton is not installed")
     *values, shelves = inputs(6, 2)

@@ -1,5 +1,7 @@
 """Shelves at every size, with ties, with scores far apart, under autocast, and how rows read a shelf together."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from torch import nn
 
+from trellex import heads
 from trellex.codes import PermutedCode
 from trellex.heads import build_head, shelf_distribution
 from trellex.heads.shelves import ShelvesHead
@@ -44,6 +47,29 @@ def test_every_size(vocab, code):
         spec = shelves(words=words, visit=visit, memory=memory, code=code)
         spec = spec | {"code": PermutedCode(numbers)} if code == "permuted" else spec
         check(random_head(spec, vocab), spec, hidden_states(4))
+
+
+@pytest.mark.parametrize("vocab", [2, 3, 31, 32, 100])
+@pytest.mark.parametrize(("words", "visit"), [(2, 1), (4, 3), (8, 99)])
+@pytest.mark.parametrize("sharpness", [0.3, 3.0])
+def test_what_kernels_rank_is_the_same(vocab, words, visit, sharpness, monkeypatch):
+    """In Triton's interpreter where there is no GPU, and with the words of many rows and of few."""
+    pytest.importorskip("triton", reason="Triton is not installed")
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    here = random_head(shelves(words=words, visit=visit, memory=4, code="random"), vocab, scale=sharpness).float()
+    there, h = copy.deepcopy(here).to(place), hidden_states(9).float()
+    there.words._embedding = [copy.deepcopy(here.words._embedding[0]).to(place)]
+    with torch.no_grad():
+        at_once, best = here.best_at_once(h), here.best(h)
+        (expected, log_probs) = here.topk(h, 3)
+        for module in (heads.shelves, heads.shelf_scores):
+            monkeypatch.setattr(module, "has_kernels", lambda _: True)
+        for rows in (slice(0, 1), slice(None)):
+            assert torch.equal(there.best_at_once(h[rows].to(place)).cpu(), at_once[rows])
+            assert torch.equal(there.best(h[rows].to(place)).cpu(), best[rows])
+            found, found_log_probs = there.topk(h[rows].to(place), 3)
+            assert torch.equal(found.cpu(), expected[rows])
+            torch.testing.assert_close(found_log_probs.cpu(), log_probs[rows], rtol=1e-4, atol=1e-4)
 
 
 @settings(max_examples=40, deadline=None)

@@ -9,7 +9,10 @@ import pytest
 import torch
 from enumeration import CODES, Enumeration, code_words, logits_of_every_kind, num_bits
 
+from trellex.trellis import CompleteCode
+
 fused_words = pytest.importorskip("trellex.trellis.fused_words", reason="Triton is not installed")
+fused_ranking = pytest.importorskip("trellex.trellis.fused_ranking", reason="Triton is not installed")
 fused_sample = pytest.importorskip("trellex.trellis.fused_sample", reason="Triton is not installed")
 
 PLACE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -39,6 +42,38 @@ def test_the_best_words(name, size, k):
     np.testing.assert_allclose(scores.cpu(), expected_scores)
 
 
+@pytest.mark.parametrize(
+    ("name", "size"), [*((name, 21) for name in CODES), *((name, size) for name in FEW for size in (2, 31, 32))]
+)
+def test_the_best_word_and_the_sum_over_all(name, size):
+    ecc, bits = CODES[name], num_bits(size)
+    logits = np.concatenate(list(logits_of_every_kind(ecc.length(bits)).values()))
+    found = fused_words.best(torch.from_numpy(logits).to(PLACE), ecc.register, bits, size)
+    numbers, scores, log_sums = (each.cpu().numpy() for each in found)
+    expected, expected_scores = ecc.topk(logits, 1, size=size)
+    assert np.array_equal(numbers, expected[:, 0])
+    np.testing.assert_allclose(scores, expected_scores[:, 0])
+    np.testing.assert_allclose(log_sums, ecc.log_partition(logits, size=size), rtol=1e-12, atol=1e-12)
+    for mine, theirs in zip(ecc.best(logits, size=size), (numbers, scores, log_sums), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("memory", "bits"), [(1, 1), (1, 2), (3, 5), (4, 4), (6, 5), (10, 7)])
+def test_all_words_of_a_complete_trellis_ranked(memory, bits):
+    ecc, count = CompleteCode(memory), min(1 << bits, 9)
+    logits = np.concatenate(list(logits_of_every_kind(ecc.length(bits)).values()))
+    numbers, log_probs = fused_ranking.ranked(torch.from_numpy(logits).to(PLACE), count, ecc.register, bits)
+    expected, scores = ecc.topk(logits, count)
+    assert np.array_equal(numbers.cpu(), expected)
+    np.testing.assert_allclose(log_probs.cpu(), scores - ecc.log_partition(logits)[:, None], rtol=1e-12, atol=1e-9)
+
+
+def test_of_what_is_no_number_numbers_are_ranked():
+    logits = torch.full((1, CompleteCode(3).length(5)), torch.nan, device=PLACE)
+    numbers, _ = fused_ranking.ranked(logits, 4, CompleteCode(3).register, 5)
+    assert ((numbers >= 0) & (numbers < 32)).all()
+
+
 def test_more_rows_than_programs_hold_at_once(monkeypatch):
     monkeypatch.setattr(fused_words, "PROGRAMS", 2)
     monkeypatch.setattr(fused_words, "ROWS", 8)
@@ -48,10 +83,14 @@ def test_more_rows_than_programs_hold_at_once(monkeypatch):
     assert np.array_equal(numbers.cpu(), ecc.topk(logits, 3, size=21)[0])
 
 
-@pytest.mark.parametrize("kernel", ["topk", "sample"])
+@pytest.mark.parametrize("kernel", ["best", "topk", "sample", "ranked"])
 def test_no_rows(kernel):
     ecc, logits = CODES["paper"], torch.empty(0, 44, device=PLACE)
-    if kernel == "topk":
+    if kernel == "ranked":
+        assert fused_ranking.ranked(torch.empty(0, 31), 3, CompleteCode(5).register, 5)[0].shape == (0, 3)
+    elif kernel == "best":
+        assert [len(each) for each in fused_words.best(logits, ecc.register, 16, 9)] == [0, 0, 0]
+    elif kernel == "topk":
         numbers, scores = fused_words.topk(logits, 3, ecc.register, 16, 9)
         assert numbers.shape == scores.shape == (0, 3)
     else:

@@ -26,13 +26,15 @@ class SearchState(NamedTuple):
 
     network: NetworkState
     hidden: Tensor  # what the head reads next  [N, H]
+    sentence: NDArray[np.int64]  # of a row  [N]
     attention: NDArray[Any] | None = None  # where the network looked for it, if that was asked for  [N, S]
 
     def select(self, rows: NDArray[np.int64]) -> SearchState:
         """The same with these rows, in this order, possibly repeated."""
-        index = torch.from_numpy(rows).to(self.hidden.device)
+        index, sentence = torch.from_numpy(rows).to(self.hidden.device), self.sentence[rows]
         attention = None if self.attention is None else self.attention[rows]
-        return SearchState(self.network.select(index), self.hidden[index], attention)
+        stays = np.array_equal(sentence, self.sentence)  # as beams of the same sentences change places
+        return SearchState(self.network.select(index, with_sources=not stays), self.hidden[index], sentence, attention)
 
 
 class TranslationModel(nn.Module):
@@ -100,18 +102,14 @@ class TranslationModel(nn.Module):
         """Read source sentences: what `start` does before the first word."""
         lengths = torch.tensor([len(source) for source in sources])
         words = torch.from_numpy(pad(list(sources), EOS)).to(self.device)
-        nothing_yet = next(self.parameters()).new_empty(0)
-        return SearchState(self.network.start(words, lengths), nothing_yet, np.empty(0) if attention else None)
+        nothing_yet, shares = next(self.parameters()).new_empty(0), np.empty(0) if attention else None
+        return SearchState(self.network.start(words, lengths), nothing_yet, np.arange(len(sources)), shares)
 
     def step(self, state: SearchState, words: NDArray[np.int64]) -> SearchState:
         """Read the next target words [N]."""
-        return self._read(state.network, words, state.attention is not None)
-
-    def _read(self, state: NetworkState, words: NDArray[np.int64], attention: bool) -> SearchState:
-        hidden, state = self.network.step(state, torch.from_numpy(words).to(self.device))
-        if not attention:
-            return SearchState(state, hidden)
-        return SearchState(state, hidden, self.network.attention(state).float().cpu().numpy())
+        hidden, network = self.network.step(state.network, torch.from_numpy(words).to(self.device))
+        attention = None if state.attention is None else self.network.attention(network).float().cpu().numpy()
+        return SearchState(network, hidden, state.sentence, attention)
 
     @property
     def layer(self) -> Head:

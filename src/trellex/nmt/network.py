@@ -18,8 +18,11 @@ class NetworkState(Protocol):
 
     def __iter__(self) -> Iterator[Tensor]: ...
 
-    def select(self, rows: Tensor) -> Self:
-        """The same with these rows, in this order, possibly repeated."""
+    def select(self, rows: Tensor, with_sources: bool = True) -> Self:
+        """The same with these rows, in this order, possibly repeated.
+
+        with_sources: whether what is known of the sources moves, too; not if each row takes that of its own sentence
+        """
 
 
 class Network(nn.Module, ABC):

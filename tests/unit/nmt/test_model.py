@@ -87,6 +87,19 @@ class TestSteps:
                 np.testing.assert_allclose(model.log_prob(state, words[:, column]), log_probs[:, column], rtol=1e-5)
 
 
+def test_rows_that_change_places_within_their_sentences_leave_the_sources_where_they_are(input_feeding):
+    model = tiny_model(input_feeding=input_feeding)
+    with model.inference():
+        beams = model.step(model.start(SOURCES).select(np.repeat(np.arange(4), 2)), np.arange(3, 11))
+        for rows in ([1, 0, 3, 3, 4, 4, 6, 7], [1, 0, 2, 4, 5, 5, 6, 7]):
+            chosen = beams.select(np.array(rows))
+            stays = (np.array(rows) // 2 == np.arange(8) // 2).all()
+            assert (chosen.network.keys is beams.network.keys) == stays
+            for values, before in zip(chosen.network, beams.network, strict=True):
+                assert torch.equal(values, before[rows])
+            assert chosen.sentence.tolist() == [row // 2 for row in rows]
+
+
 class TestAttention:
     def test_by_hand(self, input_feeding):
         model = tiny_model(input_feeding=input_feeding)

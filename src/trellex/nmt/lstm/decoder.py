@@ -21,9 +21,10 @@ class DecoderState(NamedTuple):
     keys: Tensor  # [N, S, H]
     mask: Tensor  # true on real words  [N, S]
 
-    def select(self, rows: Tensor) -> DecoderState:
-        """The same with these rows, in this order, possibly repeated."""
-        return DecoderState(*(values[rows] for values in self))
+    def select(self, rows: Tensor, with_sources: bool = True) -> DecoderState:
+        """The same with these rows, in this order, possibly repeated; the encoded sources as they are, if asked for."""
+        own, sources = self[:3], self[3:]
+        return DecoderState(*(each[rows] for each in own), *(each[rows] if with_sources else each for each in sources))
 
 
 class Decoder(nn.Module):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from trellex.codes import Code
@@ -34,6 +35,22 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         """What two layers take together."""
         return Cost(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+
+class Numbered(Protocol):
+    """What scores the numbers that a code gives words: log P of a word is linear in the bits of its number."""
+
+    code: Code
+
+    @property
+    def length(self) -> int:
+        """L, the number of redundant bits."""
+
+    def number_logits(self, h: Tensor) -> Tensor:
+        """h [T, H] -> [T, L]"""
+
+    def number_bits(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What the logits are multiplied with. [n] -> [n, L]"""
 
 
 class Head(Distribution, nn.Module):
@@ -85,6 +102,15 @@ class Head(Distribution, nn.Module):
         if words.device != h.device:
             raise ValueError(f"{name}: is on {words.device}, but h is on {h.device}; use {name}.to(h.device)")
         return super()._words(h, words, name)
+
+    @property
+    def numbered(self) -> Numbered:
+        """The part of it that scores the numbers of words, if they have any that may be exchanged."""
+        raise ValueError(f"{self.spec.label}: words have no numbers that could be exchanged")
+
+    def renumber(self, code: Code) -> None:
+        """Give the words that have numbers those of another code."""
+        raise ValueError(f"{self.spec.label}: words have no numbers that could be exchanged")
 
     @abstractmethod
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:

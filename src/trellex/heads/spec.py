@@ -183,6 +183,11 @@ class CodedSpec(HeadSpec):
         return True
 
     @property
+    def can_renumber(self) -> bool:
+        """Whether words may exchange their numbers while it is trained: what they lose or gain is known then."""
+        return False
+
+    @property
     def first_rare(self) -> int:
         """The first word that bits may spell."""
         return 0
@@ -377,6 +382,10 @@ class CodeSpec(CodedSpec):
         return self.generators == "complete"
 
     @property
+    def can_renumber(self) -> bool:
+        return self.loss_name == "trellis" and self.mixtures == 1 and self.code != "huffman"
+
+    @property
     def loss_name(self) -> str:
         return self.loss or ("trellis" if self.is_complete or self.mixtures > 1 else "squared")
 
@@ -426,6 +435,10 @@ class HybridSpec(CodeSpec):
         return self
 
     @property
+    def can_renumber(self) -> bool:
+        return super().can_renumber and self.numbering != "paper"
+
+    @property
     def first_rare(self) -> int:
         """The first rare word's id, and the place of OTHER in the softmax."""
         return self.size - 1
@@ -461,6 +474,10 @@ class ShelvesSpec(CodedSpec):
     )
 
     forms, is_apart = ("shelves",), True
+
+    @property
+    def can_renumber(self) -> bool:
+        return True
 
     @property
     def uses_embedding(self) -> bool:

@@ -27,13 +27,6 @@ class BinaryHead(CodeDistribution, Head):
     def outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
         return self.bits.outputs(h)
 
-    @property
-    def numbered(self) -> BitLayer:
-        return self.bits
-
-    def renumber(self, code: Code) -> None:
-        self.code = self.bits.code = code
-
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         return self.bits.loss(h, target, self.label_smoothing)
 

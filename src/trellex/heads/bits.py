@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from trellex.arrays import Table, bounded, number_to_bits
+from trellex.arrays import Table, bounded
 from trellex.heads.distribution import CodeDistribution
 from trellex.heads.head import Cost, at_least_single, linear_cost
 from trellex.heads.spec import CodeSpec, size_of
@@ -46,15 +45,6 @@ class BitLayer(CodeDistribution, nn.Module):
         if self.weights is None:
             return logits, logits.new_zeros(len(h), 1)
         return logits, bounded(at_least_single(self.weights(h))).log_softmax(-1)
-
-    def number_logits(self, h: Tensor) -> Tensor:
-        """Those that score the numbers of words. h [T, H] -> [T, L]"""
-        return self.outputs(h)[0][:, 0]
-
-    def number_bits(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What they are multiplied with. [n] -> [n, L]"""
-        bits: NDArray[np.int64] = self.ecc.encode(number_to_bits(numbers, self.code.num_bits))
-        return bits
 
     @cached_property
     def mean_bits(self) -> Table:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import astuple, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from trellex.codes import Code
@@ -35,22 +34,6 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         """What two layers take together."""
         return Cost(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
-
-
-class Numbered(Protocol):
-    """What scores the numbers that a code gives words: log P of a word is linear in the bits of its number."""
-
-    code: Code
-
-    @property
-    def length(self) -> int:
-        """L, the number of redundant bits."""
-
-    def number_logits(self, h: Tensor) -> Tensor:
-        """h [T, H] -> [T, L]"""
-
-    def number_bits(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What the logits are multiplied with. [n] -> [n, L]"""
 
 
 class Head(Distribution, nn.Module):
@@ -103,14 +86,11 @@ class Head(Distribution, nn.Module):
             raise ValueError(f"{name}: is on {words.device}, but h is on {h.device}; use {name}.to(h.device)")
         return super()._words(h, words, name)
 
-    @property
-    def numbered(self) -> Numbered:
-        """The part of it that scores the numbers of words, if they have any that may be exchanged."""
-        raise ValueError(f"{self.spec.label}: words have no numbers that could be exchanged")
-
     def renumber(self, code: Code) -> None:
-        """Give the words that have numbers those of another code."""
-        raise ValueError(f"{self.spec.label}: words have no numbers that could be exchanged")
+        """Give the words that bits spell the numbers of another code of as many."""
+        if self.bits is None:
+            raise ValueError(f"code: words of {self.spec.label} are not spelt by bits")
+        self.code = self.bits.code = code
 
     @abstractmethod
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from trellex.arrays import bounded
-from trellex.codes import Code
 from trellex.heads.bits import BitLayer
 from trellex.heads.distribution import HybridDistribution, on_rows
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
@@ -26,13 +25,6 @@ class HybridHead(HybridDistribution, Head):
         bits = BitLayer(spec, hidden_size, vocab)
         self.softmax = nn.Linear(hidden_size, spec.size)
         self.bits, self.code = bits, bits.code
-
-    @property
-    def numbered(self) -> BitLayer:
-        return self.bits
-
-    def renumber(self, code: Code) -> None:
-        self.code = self.bits.code = code
 
     def _logits(self, h: Tensor) -> Tensor:
         return at_least_single(self.softmax(h))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from trellex.arrays import bounded, doubled, has_kernels, is_inspectable, number_to_bits
+from trellex.arrays import bounded, doubled, has_kernels, is_inspectable
 from trellex.codes import Code
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.shelf_distribution import ShelfDistribution
@@ -30,22 +28,6 @@ class ShelvesHead(ShelfDistribution, Head):
         self.words = TiedWords(hidden_size, embedding)
         ShelfDistribution.__init__(self, spec, spec.build_code(vocab))
         self.shelves = nn.Linear(hidden_size, self.length)
-
-    @property
-    def numbered(self) -> ShelvesHead:
-        return self
-
-    def renumber(self, code: Code) -> None:
-        self.code = code
-
-    def number_logits(self, h: Tensor) -> Tensor:
-        """Those that score the numbers of words, by their shelves. h [T, H] -> [T, L]"""
-        return self.shelf_logits(h)
-
-    def number_bits(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What they are multiplied with. [n] -> [n, L]"""
-        bits: NDArray[np.int64] = self.ecc.encode(number_to_bits(numbers & (self.num_shelves - 1), self.shelf_bits))
-        return bits
 
     def shelf_logits(self, h: Tensor) -> Tensor:
         return bounded(at_least_single(self.shelves(h)))

@@ -476,10 +476,6 @@ class ShelvesSpec(CodedSpec):
     forms, is_apart = ("shelves",), True
 
     @property
-    def can_renumber(self) -> bool:
-        return True
-
-    @property
     def uses_embedding(self) -> bool:
         return True
 

@@ -40,7 +40,7 @@ class TrainingSettings(Record):
         None, ge=1, description="for plateau: halve it after so many evaluations without a better dev BLEU"
     )
     renumber_every: int | None = Field(
-        None, ge=1, description="batches between exchanges of words' numbers, for codes and shelves; null: never"
+        None, ge=1, description="batches between exchanges of words' numbers, for codes; null: never"
     )
     clip_norm: float = Field(5.0, gt=0, description="gradients longer than this are shortened to it")
     max_steps: int = Field(100_000, ge=1, description="batches to train on at most")
@@ -106,7 +106,7 @@ class Recipe(Record):
         if self.training.renumber_every and not (isinstance(self.head, CodedSpec) and self.head.can_renumber):
             raise ValueError(
                 f"training.renumber_every: words of {self.head.label} have no numbers to exchange; make it null, or "
-                "choose shelves, or codes with loss: trellis and one set of bits"
+                "choose codes with loss: trellis and one set of bits"
             )
         return self
 

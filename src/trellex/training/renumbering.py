@@ -9,6 +9,7 @@ With logits as they are, the loss of the tokens that are looked at can but fall.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from trellex.arrays import number_to_bits
 from trellex.codes import Code, PermutedCode
+from trellex.heads.bits import BitLayer
 from trellex.nmt.model import TranslationModel
 
 BLOCK = 1024  # words that exchange numbers with each other; the time of a matching grows with the cube of them
@@ -38,9 +41,9 @@ def renumbered(
 
     batches: source [N, S], lengths [N], target_in and target_out [N, T] of each
     """
-    part = model.head.numbered
-    if part.code.automaton is not None:
-        raise ValueError(f"code: words can exchange numbers without gaps alone, not those of {part.code}")
+    part = model.head.bits
+    if not isinstance(part, BitLayer) or part.automaton is not None:
+        raise ValueError(f"{model.head.spec.label}: words have no numbers without gaps, which alone can be exchanged")
     size = part.code.vocab_size
     first = model.head.vocab_size - size  # the word whose number may be any below size
     sums, tokens = torch.zeros(size, part.length, device=model.device), 0
@@ -48,11 +51,17 @@ def renumbered(
         for source, lengths, read, target in batches:
             has_number = target >= first
             h, words = model.network(source, lengths, read)[has_number], target[has_number] - first
-            sums.index_add_(0, words, part.number_logits(h).to(sums))
+            sums.index_add_(0, words, part.outputs(h)[0][:, 0].to(sums))
             tokens += len(words)
     before = part.code.numbers(np.arange(size))
-    after, gain = exchanged(before, sums.cpu().numpy(), part.number_bits, random)
+    after, gain = exchanged(before, sums.cpu().numpy(), partial(redundant_bits, part), random)
     return Renumbered(PermutedCode(after), int((after != before).sum()), gain / max(1, tokens))
+
+
+def redundant_bits(part: BitLayer, numbers: Ints) -> Ints:
+    """Those of numbers, whichever words have them. [n] -> [n, L]"""
+    bits: Ints = part.ecc.encode(number_to_bits(numbers, part.code.num_bits))
+    return bits
 
 
 def exchanged(

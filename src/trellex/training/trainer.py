@@ -191,7 +191,8 @@ class Trainer:
 
     def _renumber(self) -> None:
         """Let words exchange their numbers, by what the model says of some of the training text."""
-        code = self.model.head.numbered.code
+        code = self.model.head.code
+        assert code is not None  # or the recipe would have been refused
         if self.processes.is_first:
             random = np.random.default_rng((self.settings.seed, self.step))
             code, moved, gain = renumbered(self.model, self._some_batches(), random)

@@ -10,14 +10,13 @@ from safetensors.torch import load_file
 from trellex.codes import load_code
 from trellex.training import checkpoint, renumbering
 from trellex.training.recipe import Recipe
-from trellex.training.renumbering import exchanged, renumbered
+from trellex.training.renumbering import exchanged, redundant_bits, renumbered
 from trellex.trellis import CompleteCode, ConvolutionalCode
 
 HEADS = [
     {"type": "binary-ec", "loss": "trellis"},
     {"type": "binary-ec", "generators": "complete", "memory": 3, "code": "random"},
     {"type": "hybrid-4-ec", "loss": "trellis"},
-    {"type": "shelves", "words": 2, "visit": 1, "memory": 3, "code": "frequency"},
 ]
 
 
@@ -58,28 +57,24 @@ class TestExchanged:
 
 @pytest.mark.parametrize("head", HEADS, ids=str)
 def test_the_loss_falls_by_the_gain(recipe, trainer, head):
-    """Of shelves, that of the shelf, which is all of their loss that a number decides where one is visited."""
     run = trainer(recipe(head=head, dropout=0, max_steps=5))
     run.run()
     model, batches = run.model.eval(), [run._tensors(rows, rows) for rows in run.epoch(0)]
 
     def loss():
-        part, found, tokens = model.head.numbered, 0.0, 0
+        part, found, tokens = model.head.bits, 0.0, 0
         first = model.head.vocab_size - part.code.vocab_size
         for source, lengths, read, target in batches:
             h, words = model.network(source, lengths, read)[target >= first], target[target >= first]
-            logits, numbers = part.number_logits(h).double(), part.code.numbers(words - first)
-            scores = (logits * torch.from_numpy(part.number_bits(numbers.numpy()))).sum(-1)
-            if head["type"] != "shelves":
-                torch.testing.assert_close(part.scores(logits[:, None], words)[:, 0], scores)
+            logits, numbers = part.outputs(h)[0][:, 0].double(), part.code.numbers(words - first)
+            scores = (logits * torch.from_numpy(redundant_bits(part, numbers.numpy()))).sum(-1)
+            torch.testing.assert_close(part.scores(logits[:, None], words)[:, 0], scores)
             found, tokens = found - float(scores.sum()), tokens + len(words)
         return found / tokens
 
     with torch.no_grad():
         before, (code, moved, gain) = loss(), renumbered(model, batches, np.random.default_rng(0))
-        changed = code.numbers(np.arange(code.vocab_size)) != model.head.numbered.code.numbers(
-            np.arange(code.vocab_size)
-        )
+        changed = code.numbers(np.arange(code.vocab_size)) != model.head.code.numbers(np.arange(code.vocab_size))
         model.renumber(code)
         assert loss() == pytest.approx(before - gain, rel=1e-4)
     assert gain > 0
@@ -111,11 +106,16 @@ def test_a_run_that_was_interrupted_ends_with_the_same_weights_and_numbers(recip
     [
         ("softmax", {}, "words of softmax have no numbers to exchange"),
         ("binary-ec", {}, "words of binary-ec .* have no numbers to exchange"),
-        ({"type": "binary-ec", "mixtures": 2}, {}, "choose shelves, or codes with loss: trellis and one set of bits"),
+        ({"type": "binary-ec", "mixtures": 2}, {}, "choose codes with loss: trellis and one set of bits"),
         ({"type": "binary-ec", "loss": "trellis", "code": "huffman"}, {}, "have no numbers to exchange"),
         ({"type": "hybrid-4-ec", "loss": "trellis", "numbering": "paper"}, {}, "have no numbers to exchange"),
-        ("shelves", {"average": 2}, "average: checkpoints with other numbers have no mean"),
-        ("shelves", {"renumber_every": 0}, "greater than or equal to 1"),
+        ("shelves", {}, "words of shelves have no numbers to exchange"),
+        (
+            {"type": "binary-ec", "loss": "trellis"},
+            {"average": 2},
+            "with other numbers have no mean",
+        ),
+        ({"type": "binary-ec", "loss": "trellis"}, {"renumber_every": 0}, "greater than or equal to 1"),
     ],
 )
 def test_what_cannot_be_renumbered_is_refused(head, training, message):

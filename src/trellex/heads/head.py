@@ -86,6 +86,12 @@ class Head(Distribution, nn.Module):
             raise ValueError(f"{name}: is on {words.device}, but h is on {h.device}; use {name}.to(h.device)")
         return super()._words(h, words, name)
 
+    def renumber(self, code: Code) -> None:
+        """Give the words that bits spell the numbers of another code of as many."""
+        if self.bits is None:
+            raise ValueError(f"code: words of {self.spec.label} are not spelt by bits")
+        self.code = self.bits.code = code
+
     @abstractmethod
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         """h [T, H], target [T] of real words -> [T]"""

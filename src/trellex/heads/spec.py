@@ -183,6 +183,11 @@ class CodedSpec(HeadSpec):
         return True
 
     @property
+    def can_renumber(self) -> bool:
+        """Whether words may exchange their numbers while it is trained: what they lose or gain is known then."""
+        return False
+
+    @property
     def first_rare(self) -> int:
         """The first word that bits may spell."""
         return 0
@@ -377,6 +382,10 @@ class CodeSpec(CodedSpec):
         return self.generators == "complete"
 
     @property
+    def can_renumber(self) -> bool:
+        return self.loss_name == "trellis" and self.mixtures == 1 and self.code != "huffman"
+
+    @property
     def loss_name(self) -> str:
         return self.loss or ("trellis" if self.is_complete or self.mixtures > 1 else "squared")
 
@@ -424,6 +433,10 @@ class HybridSpec(CodeSpec):
         if self.numbering == "paper" and not by_frequency:
             raise ValueError("numbering: the paper's is for the frequency code; use rare, or leave it out")
         return self
+
+    @property
+    def can_renumber(self) -> bool:
+        return super().can_renumber and self.numbering != "paper"
 
     @property
     def first_rare(self) -> int:

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from trellex.codes import Code
 from trellex.heads import Head
 from trellex.nmt.network import Network, NetworkState
 from trellex.nmt.recorded_greedy import RecordedGreedy
@@ -59,6 +60,11 @@ class TranslationModel(nn.Module):
         """Unpickled, it belongs to this process."""
         super().__setstate__(state)  # type: ignore[no-untyped-call]
         self._process = os.getpid()
+
+    def renumber(self, code: Code) -> None:
+        """Give the words of the head other numbers. What was recorded with the old ones is dropped."""
+        self.head.renumber(code)
+        self._recorded = None
 
     def forward(self, source: Tensor, lengths: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
         """The loss of every target word, 0 on padding.

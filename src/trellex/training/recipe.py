@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from trellex.heads.spec import AnyHeadSpec, HeadSpec
+from trellex.heads.spec import AnyHeadSpec, CodedSpec, HeadSpec
 from trellex.kinds import check_kind
 from trellex.nmt.settings import ModelSettings
 from trellex.records import Record, read_bounded
@@ -38,6 +38,9 @@ class TrainingSettings(Record):
     )
     decay_patience: int | None = Field(
         None, ge=1, description="for plateau: halve it after so many evaluations without a better dev BLEU"
+    )
+    renumber_every: int | None = Field(
+        None, ge=1, description="batches between exchanges of words' numbers, for codes; null: never"
     )
     clip_norm: float = Field(5.0, gt=0, description="gradients longer than this are shortened to it")
     max_steps: int = Field(100_000, ge=1, description="batches to train on at most")
@@ -72,6 +75,12 @@ class TrainingSettings(Record):
             raise ValueError("patience must be more than decay_patience, or training ends before the rate is halved")
         return self
 
+    @model_validator(mode="after")
+    def _averages_have_one_code(self) -> TrainingSettings:
+        if self.renumber_every and self.average:
+            raise ValueError("average: checkpoints with other numbers have no mean; make it, or renumber_every, null")
+        return self
+
     @property
     def best_to_keep(self) -> int:
         """How many of the best checkpoints are needed."""
@@ -91,6 +100,15 @@ class Recipe(Record):
     @classmethod
     def _nothing_written_is_all_defaults(cls, section: Any) -> Any:
         return {} if section is None else section
+
+    @model_validator(mode="after")
+    def _words_have_numbers(self) -> Recipe:
+        if self.training.renumber_every and not (isinstance(self.head, CodedSpec) and self.head.can_renumber):
+            raise ValueError(
+                f"training.renumber_every: words of {self.head.label} have no numbers to exchange; make it null, or "
+                "choose codes with loss: trellis and one set of bits"
+            )
+        return self
 
     def identity(self) -> dict[str, Any]:
         """What a run cannot change on its way, by name. All else may be another when it goes on."""

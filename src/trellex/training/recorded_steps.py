@@ -46,6 +46,11 @@ class RecordedSteps:
         recording.graph.replay()
         return recording.loss.clone()
 
+    def forget(self) -> None:
+        """Record anew, because something else than the batch has changed its place."""
+        self._recordings.clear()
+        self._recorder.release()
+
     def _recording_of(self, batch: Sequence[Tensor]) -> _Recording | None:
         """Made if there is none yet; None if the step is to be taken directly."""
         shape = tuple(values.shape for values in batch)
@@ -58,8 +63,7 @@ class RecordedSteps:
                     self._recordings[tuple(values.shape for values in largest)] = self._recorded(*largest)
                 self._recordings[shape] = self._recorded(*batch)
             except torch.OutOfMemoryError:
-                self._recordings.clear()
-                self._recorder.release()
+                self.forget()
                 self._is_direct = True
                 return None
         return self._recordings[shape]

@@ -39,8 +39,9 @@ from trellex.training.processes import Processes, training_device
 from trellex.training.ranking import best_steps
 from trellex.training.recipe import Recipe
 from trellex.training.recorded_steps import RecordedSteps
+from trellex.training.renumbering import TOKENS, renumbered
 from trellex.training.schedule import learning_rate
-from trellex.training.text_codes import new_code
+from trellex.training.text_codes import new_code, told
 from trellex.training.validation import corpus_bleu
 from trellex.training.word_codes import word_codes
 
@@ -118,6 +119,8 @@ class Trainer:
             remaining = self._batches()
             while not self._is_done():
                 self.meter.add(*self._train_on(shared, next(remaining)))
+                if self.settings.renumber_every and self.step % self.settings.renumber_every == 0:
+                    self._renumber()
                 is_validated = self.step % self.settings.validate_every == 0
                 if is_validated or self.step % REPORT_EVERY == 0:
                     self._report_meter()
@@ -185,6 +188,27 @@ class Trainer:
             return self._recorded(*self._to_record(rows)), tokens
         batch = self._tensors(rows[self.processes.rank :: self.processes.count], rows)
         return self._update(shared, *batch, self.processes.count / tokens), tokens
+
+    def _renumber(self) -> None:
+        """Let words exchange their numbers, by what the model says of some of the training text."""
+        code = self.model.head.code
+        assert code is not None  # or the recipe would have been refused
+        if self.processes.is_first:
+            random = np.random.default_rng((self.settings.seed, self.step))
+            code, moved, gain = renumbered(self.model, self._some_batches(), random)
+            self.display.tell(f"step {self.step:,}: {moved:,} words have other numbers, {gain:.3f} nats a token less")
+        self.model.renumber(told(code, self.processes))
+        if self._recorded is not None:
+            self._recorded.forget()
+
+    def _some_batches(self) -> Iterator[tuple[Tensor, ...]]:
+        """Of an epoch of their own, until they have enough tokens."""
+        tokens = 0
+        for rows in self.epoch(self.step):
+            if tokens >= TOKENS:
+                break
+            tokens += self.tokens_of(rows)
+            yield self._tensors(rows, rows)
 
     def _to_record(self, rows: Any) -> tuple[Tensor, ...]:
         """What a recorded step takes."""

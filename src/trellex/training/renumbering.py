@@ -1,0 +1,88 @@
+"""Renumbering: words exchange their numbers in the course of training, to have those that suit what the network says.
+
+The loss of a word is the log-sum of all words minus its own score, which is linear in its redundant bits. So what the
+logits of all tokens with one target say for any number follows from their sum alone, and numbers can be assigned as
+LightRNN does (Li et al. 2016): by matchings of least cost, here within blocks of words that are drawn anew each time.
+With logits as they are, the loss of the tokens that are looked at can but fall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from trellex.arrays import number_to_bits
+from trellex.codes import Code, PermutedCode
+from trellex.heads.bits import BitLayer
+from trellex.nmt.model import TranslationModel
+
+BLOCK = 1024  # words that exchange numbers with each other; the time of a matching grows with the cube of them
+TOKENS = 1 << 19  # to look at, about, unless an epoch has fewer
+
+Ints = NDArray[np.int64]
+
+
+class Renumbered(NamedTuple):
+    code: Code
+    moved: int  # words that have another number than before
+    gain: float  # nats a token, of those whose target has a number
+
+
+def renumbered(
+    model: TranslationModel, batches: Iterable[tuple[Tensor, ...]], random: np.random.Generator
+) -> Renumbered:
+    """The code after an exchange.
+
+    batches: source [N, S], lengths [N], target_in and target_out [N, T] of each
+    """
+    part = model.head.bits
+    if not isinstance(part, BitLayer) or part.automaton is not None:
+        raise ValueError(f"{model.head.spec.label}: words have no numbers without gaps, which alone can be exchanged")
+    size = part.code.vocab_size
+    first = model.head.vocab_size - size  # the word whose number may be any below size
+    sums, tokens = torch.zeros(size, part.length, device=model.device), 0
+    with model.inference():
+        for source, lengths, read, target in batches:
+            has_number = target >= first
+            h, words = model.network(source, lengths, read)[has_number], target[has_number] - first
+            sums.index_add_(0, words, part.outputs(h)[0][:, 0].to(sums))
+            tokens += len(words)
+    before = part.code.numbers(np.arange(size))
+    after, gain = exchanged(before, sums.cpu().numpy(), partial(redundant_bits, part), random)
+    return Renumbered(PermutedCode(after), int((after != before).sum()), gain / max(1, tokens))
+
+
+def redundant_bits(part: BitLayer, numbers: Ints) -> Ints:
+    """Those of numbers, whichever words have them. [n] -> [n, L]"""
+    bits: Ints = part.ecc.encode(number_to_bits(numbers, part.code.num_bits))
+    return bits
+
+
+def exchanged(
+    numbers: Ints, sums: NDArray[Any], bits_of: Callable[[Ints], Ints], random: np.random.Generator
+) -> tuple[Ints, float]:
+    """The numbers of words after an exchange within blocks that lets the sum of scores grow most, and by how much.
+
+    Args:
+        numbers: of all words  [V]
+        sums: of the logits of all tokens with this target  [V, L]
+        bits_of: the redundant bits of numbers  [n] -> [n, L]
+        random: which words are in a block
+    """
+    from scipy.optimize import linear_sum_assignment  # takes a while to import
+
+    numbers, gain = numbers.copy(), 0.0
+    order = random.permutation(len(numbers))
+    for block in (order[first : first + BLOCK] for first in range(0, len(order), BLOCK)):
+        own = numbers[block]
+        scores = sums[block] @ bits_of(own).astype(sums.dtype).T  # of every word with every number  [n, n]
+        words, places = linear_sum_assignment(scores, maximize=True)
+        numbers[block[words]] = own[places]
+        gain += float(scores[words, places].sum() - scores.trace())
+    return numbers, gain

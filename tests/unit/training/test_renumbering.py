@@ -1,0 +1,123 @@
+"""Words exchange their numbers: by the best assignment of all, with just the gain that the loss shows, and so again."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from trellex.codes import load_code
+from trellex.training import checkpoint, renumbering
+from trellex.training.recipe import Recipe
+from trellex.training.renumbering import exchanged, redundant_bits, renumbered
+from trellex.trellis import CompleteCode, ConvolutionalCode
+
+HEADS = [
+    {"type": "binary-ec", "loss": "trellis"},
+    {"type": "binary-ec", "generators": "complete", "memory": 3, "code": "random"},
+    {"type": "hybrid-4-ec", "loss": "trellis"},
+]
+
+
+def bits_by(ecc, count):
+    return lambda numbers: ecc.encode((numbers[:, None] >> np.arange(count)) & 1)
+
+
+class TestExchanged:
+    @pytest.mark.parametrize("ecc", [ConvolutionalCode(("101", "111")), CompleteCode(2)], ids=str)
+    @pytest.mark.parametrize("size", [2, 3, 5, 6])
+    def test_no_other_assignment_is_better(self, ecc, size):
+        random, bits_of = np.random.default_rng(size), bits_by(ecc, 3)
+        sums, numbers = random.normal(size=(size, ecc.length(3))), random.permutation(size)
+        found, gain = exchanged(numbers, sums, bits_of, random)
+
+        def total(assignment):
+            return (sums * bits_of(np.array(assignment))).sum()
+
+        assert sorted(found) == list(range(size))
+        assert total(found) == pytest.approx(max(map(total, permutations(range(size)))))
+        assert gain == pytest.approx(total(found) - total(numbers))
+
+    def test_within_blocks(self, monkeypatch):
+        monkeypatch.setattr(renumbering, "BLOCK", 7)
+        ecc, random = CompleteCode(3), np.random.default_rng(1)
+        sums, numbers = random.normal(size=(40, ecc.length(6))), np.arange(40)
+        found, gain = exchanged(numbers, sums, bits_by(ecc, 6), random)
+        assert sorted(found) == list(range(40))
+        assert gain > 0
+        assert np.array_equal(numbers, np.arange(40))
+
+    def test_words_that_say_nothing_stay_a_permutation(self):
+        ecc = ConvolutionalCode()
+        found, gain = exchanged(np.arange(9), np.zeros((9, ecc.length(4))), bits_by(ecc, 4), np.random.default_rng(0))
+        assert sorted(found) == list(range(9))
+        assert gain == 0
+
+
+@pytest.mark.parametrize("head", HEADS, ids=str)
+def test_the_loss_falls_by_the_gain(recipe, trainer, head):
+    run = trainer(recipe(head=head, dropout=0, max_steps=5))
+    run.run()
+    model, batches = run.model.eval(), [run._tensors(rows, rows) for rows in run.epoch(0)]
+
+    def loss():
+        part, found, tokens = model.head.bits, 0.0, 0
+        first = model.head.vocab_size - part.code.vocab_size
+        for source, lengths, read, target in batches:
+            h, words = model.network(source, lengths, read)[target >= first], target[target >= first]
+            logits, numbers = part.outputs(h)[0][:, 0].double(), part.code.numbers(words - first)
+            scores = (logits * torch.from_numpy(redundant_bits(part, numbers.numpy()))).sum(-1)
+            torch.testing.assert_close(part.scores(logits[:, None], words)[:, 0], scores)
+            found, tokens = found - float(scores.sum()), tokens + len(words)
+        return found / tokens
+
+    with torch.no_grad():
+        before, (code, moved, gain) = loss(), renumbered(model, batches, np.random.default_rng(0))
+        changed = code.numbers(np.arange(code.vocab_size)) != model.head.code.numbers(np.arange(code.vocab_size))
+        model.renumber(code)
+        assert loss() == pytest.approx(before - gain, rel=1e-4)
+    assert gain > 0
+    assert moved == changed.sum() > 0
+    assert model.head.code == code
+    every = torch.arange(model.head.vocab_size)
+    h = torch.randn(3, 8).repeat_interleave(len(every), 0)
+    assert model.head.log_prob(h, every.repeat(3)).exp().view(3, -1).sum(-1).tolist() == pytest.approx(
+        [1] * 3, rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("head", HEADS, ids=str)
+def test_a_run_that_was_interrupted_ends_with_the_same_weights_and_numbers(recipe, trainer, head):
+    whole, broken = (recipe(head=head, output=name, max_steps=12, renumber_every=4) for name in ("whole", "broken"))
+    trainer(whole).run()
+    for last in (3, 6, 8, 12):
+        trainer(recipe(head=head, output="broken", max_steps=last, renumber_every=4)).run()
+    mine, theirs = (checkpoint.step_folder(run.output, 12) for run in (whole, broken))
+    assert load_code(mine / "code.json") == load_code(theirs / "code.json")
+    weights, others = (load_file(folder / "model.safetensors") for folder in (mine, theirs))
+    assert all(torch.equal(weights[name], others[name]) for name in weights)
+    first = trainer(recipe(head=head, output="none", max_steps=1)).model.head.code
+    assert load_code(mine / "code.json") != first
+
+
+@pytest.mark.parametrize(
+    ("head", "training", "message"),
+    [
+        ("softmax", {}, "words of softmax have no numbers to exchange"),
+        ("binary-ec", {}, "words of binary-ec .* have no numbers to exchange"),
+        ({"type": "binary-ec", "mixtures": 2}, {}, "choose codes with loss: trellis and one set of bits"),
+        ({"type": "binary-ec", "loss": "trellis", "code": "huffman"}, {}, "have no numbers to exchange"),
+        ({"type": "hybrid-4-ec", "loss": "trellis", "numbering": "paper"}, {}, "have no numbers to exchange"),
+        ("shelves", {}, "words of shelves have no numbers to exchange"),
+        (
+            {"type": "binary-ec", "loss": "trellis"},
+            {"average": 2},
+            "with other numbers have no mean",
+        ),
+        ({"type": "binary-ec", "loss": "trellis"}, {"renumber_every": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_what_cannot_be_renumbered_is_refused(head, training, message):
+    with pytest.raises(ValueError, match=message):
+        Recipe(data="data", output="run", head=head, training={"renumber_every": 5} | training)

@@ -10,7 +10,16 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from trellex.arrays import Array, as_bits, as_count, as_integers, bits_to_number, is_inspectable, number_to_bits
+from trellex.arrays import (
+    Array,
+    as_bits,
+    as_count,
+    as_integers,
+    bits_to_number,
+    is_inspectable,
+    namespace,
+    number_to_bits,
+)
 from trellex.files import atomic_writer
 from trellex.records import read_json
 
@@ -68,6 +77,10 @@ class Code(ABC):
     def automaton(self) -> NDArray[Any] | None:
         """Reads bits and accepts those of words, for the trellis. [B, S, 2], None where the numbers are just 0 … V−1"""
         return None
+
+    def table_like(self, numbers: Array) -> Array | None:
+        """Without automaton: the words of 0 … V−1, where some numbers are; None where each is its own word. -> [V]"""
+        return self._words(namespace(numbers).arange(self.vocab_size, device=numbers.device))
 
     @abstractmethod
     def _numbers(self, ids: Array) -> Array: ...

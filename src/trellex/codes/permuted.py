@@ -36,6 +36,9 @@ class PermutedCode(TableCode):
         numbers = as_permutation(numbers, "numbers")
         super().__init__(numbers, (len(numbers) - 1).bit_length())
 
+    def table_like(self, numbers: Array) -> Array | None:
+        return self._word_of_place.like(numbers)
+
     def _words(self, numbers: Array) -> Array:
         known = (numbers >= 0) & (numbers < self.vocab_size)
         return namespace(numbers).where(known, self._word_of_place.like(numbers)[numbers * known], -1)

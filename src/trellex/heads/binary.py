@@ -27,6 +27,13 @@ class BinaryHead(CodeDistribution, Head):
     def outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
         return self.bits.outputs(h)
 
+    def _best_at_once(self, h: Tensor) -> Tensor:
+        if not self.bits.is_read_at_once(h):
+            return super()._best_at_once(h)
+        numbers, *_ = self.bits.best_numbers(h, with_sum=False)
+        words = self.code.table_like(numbers)
+        return numbers if words is None else words[numbers.clamp(min=0)]
+
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         return self.bits.loss(h, target, self.label_smoothing)
 

@@ -39,12 +39,29 @@ class BitLayer(CodeDistribution, nn.Module):
 
     def outputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of the bits and log π, in at least single precision. h [T, H] -> [T, K, L], [T, K]"""
-        if self.hidden is not None:
-            h = self.hidden(h).relu()
+        h = self._read(h)
         logits = bounded(at_least_single(self.linear(h))).view(len(h), self.mixtures, self.length)
         if self.weights is None:
             return logits, logits.new_zeros(len(h), 1)
         return logits, bounded(at_least_single(self.weights(h))).log_softmax(-1)
+
+    def _read(self, h: Tensor) -> Tensor:
+        """What the logits are read from. h [T, H] -> [T, H]"""
+        return h if self.hidden is None else self.hidden(h).relu()
+
+    def is_read_at_once(self, h: Tensor) -> bool:
+        """Whether `best_numbers` can be asked: a single set of bits, which a kernel reads."""
+        return self.mixtures == 1 and self.decoding == "exact" and self.is_read_by_kernels(h)
+
+    def best_numbers(self, h: Tensor, with_sum: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+        """The numbers of the best words, their scores and, if asked for, the log-sums over all words, by one kernel.
+
+        h [T, H] -> [T] three times
+        """
+        from trellex.trellis import fused_words
+
+        logits = at_least_single(self.linear(self._read(h)))
+        return fused_words.best(logits, self.ecc.register, self.code.num_bits, self.code.vocab_size, with_sum)
 
     @cached_property
     def mean_bits(self) -> Table:

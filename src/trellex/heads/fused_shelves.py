@@ -22,7 +22,6 @@ from trellex import arrays
 LARGEST = tl.constexpr(arrays.LARGEST_SINGLE)  # in place of scores beyond, up or down
 ROWS = 64  # that a program multiplies at a time
 COLUMNS = 64  # of vectors, likewise
-WIDEST = 128  # shelves, of as many words
 SPLIT = 8  # programs that share the rows of a shelf
 
 
@@ -43,14 +42,22 @@ def scores_by_shelf(states: Tensor, shelves: Tensor, words: Tensor, vectors: Ten
     return scores
 
 
-def scores_by_read(states: Tensor, words: Tensor, vectors: Tensor, bias: Tensor) -> Tensor:
-    """The same without gradient. words: those of the shelves that rows read  [T, K, W] -> [T, K, W]"""
-    states, words, vectors, bias = (each.contiguous() for each in (states, words, vectors, bias))
-    scores = torch.empty(words.shape, dtype=torch.float32, device=states.device)
+def scores_by_read(
+    states: Tensor, shelves: Tensor, words: Tensor | None, vectors: Tensor, bias: Tensor, width: int, shelf_bits: int
+) -> Tensor:
+    """The same without gradient, for every row by itself. -> [T, K, W]
+
+    words: of all numbers, None where each is its own  [V]
+    shelf_bits: the place of a word on its shelf is in the bits above these
+    """
+    states, vectors, bias = (each.contiguous() for each in (states, vectors, bias))
+    (rows, reads), size = shelves.shape, states.shape[1]
+    scores = torch.empty(rows, reads, width, dtype=torch.float32, device=states.device)
     if scores.numel():
-        _scores_by_read[(len(words) * words.shape[1],)](
-            states, vectors, bias, words, scores, words.shape[1], words.shape[2], states.shape[1],
-            COLUMNS=COLUMNS, WIDTH=triton.next_power_of_2(words.shape[2]),
+        _scores_by_read[(rows * reads,)](
+            states, vectors, bias, shelves, shelves if words is None else words, scores, *shelves.stride(),
+            reads, width, size, shelf_bits, len(vectors),
+            HAS_WORDS=words is not None, COLUMNS=COLUMNS, WIDTH=triton.next_power_of_2(width),
         )  # fmt: skip
     return scores
 
@@ -126,12 +133,17 @@ def _scores(
 
 @triton.jit
 def _scores_by_read(
-    states, vectors, bias, words, scores, reads, width, size, COLUMNS: tl.constexpr, WIDTH: tl.constexpr
-):
-    """states [T, E], vectors [V, E], bias [V], words [T · K, W] -> scores [T · K, W]"""
+    states, vectors, bias, shelves, words, scores, row_stride, stride, reads, width, size, shelf_bits, limit,
+    HAS_WORDS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """states [T, E], vectors [V, E], bias [V], shelves [T, K], words [V] -> scores [T · K, W]; limit: V"""
     read = tl.program_id(0).to(tl.int64)
     place = tl.arange(0, WIDTH)
-    word = tl.load(words + read * width + place, place < width, -1)
+    shelf = tl.load(shelves + read // reads * row_stride + read % reads * stride)
+    number = shelf + (place.to(tl.int64) << shelf_bits)
+    word = tl.where((place < width) & (number < limit), number, -1)
+    if HAS_WORDS:
+        word = tl.load(words + word, word >= 0, -1)
     found = tl.load(bias + word, word >= 0, 0.0)
     for column in range(0, size, COLUMNS):
         at = column + tl.arange(0, COLUMNS)

@@ -29,6 +29,15 @@ class HybridHead(HybridDistribution, Head):
     def _logits(self, h: Tensor) -> Tensor:
         return at_least_single(self.softmax(h))
 
+    def _best_at_once(self, h: Tensor) -> Tensor:
+        """The same in few launches, where kernels read the bits."""
+        if not self.bits.is_read_at_once(h):
+            return super()._best_at_once(h)
+        from trellex.heads import fused_choices
+
+        numbers, scores, log_sums = self.bits.best_numbers(h)
+        return fused_choices.of_hybrid(self._logits(h), numbers, scores, log_sums, self.bits.code.table_like(numbers))
+
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         rare, rare_word = target >= self.first_rare, target.clamp(min=self.first_rare)
         log_softmax = self._logits(h).log_softmax(-1)

@@ -16,6 +16,7 @@ from trellex.heads.head import at_least_single
 WordsOn = Callable[[Tensor], Tensor]
 
 MOST_TOGETHER = 64  # rows of a block
+WIDEST = 128  # shelves that kernels read, of as many words
 MOST_LISTED = 1 << 21  # words, of all shelves, for which kernels are told where each is
 
 
@@ -30,10 +31,9 @@ def scores_by_shelf(
 ) -> Tensor:
     """The product of a state with a word's vector, and the word's bias. Rows that read the same shelf read it together.
 
-    In main memory every shelf is read once, those side by side that as many rows read. On CUDA kernels do so, and read
-    for every row anew where rows are few; unless there are very many words. They, and another accelerator's, are read
-    in blocks of up to R rows, side by side: how many there are is known from the sizes alone, so that it need not be
-    waited for.
+    In main memory every shelf is read once, those side by side that as many rows read. On CUDA kernels do so, unless
+    there are very many words. They, and another accelerator's, are read in blocks of up to R rows, side by side: how
+    many there are is known from the sizes alone, so that it need not be waited for.
 
     Args:
         states: to multiply with vectors  [T, E]
@@ -49,10 +49,7 @@ def scores_by_shelf(
     if has_kernels(states) and states.dtype != torch.float64:
         from trellex.heads import fused_shelves
 
-        is_learnt = torch.is_grad_enabled() and any(each.requires_grad for each in (states, vectors, bias))
-        is_narrow = -(-len(vectors) // num_shelves) <= fused_shelves.WIDEST
-        if is_narrow and not is_learnt and shelves.numel() <= num_shelves:
-            return fused_shelves.scores_by_read(states, words_on(shelves), vectors, bias)
+        is_narrow = -(-len(vectors) // num_shelves) <= WIDEST
         if is_narrow and not sparse and len(vectors) <= MOST_LISTED:
             words = words_on(torch.arange(num_shelves, device=shelves.device))
             return fused_shelves.scores_by_shelf(states, shelves, words, vectors, bias)

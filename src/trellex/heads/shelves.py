@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from trellex.arrays import bounded, doubled, has_kernels, is_inspectable
 from trellex.codes import Code
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.shelf_distribution import ShelfDistribution
-from trellex.heads.shelf_scores import scores_by_shelf
+from trellex.heads.shelf_scores import WIDEST, scores_by_shelf
 from trellex.heads.spec import ShelvesSpec
 from trellex.heads.tied import TiedWords
 
-FEW_SHELVES = 4096  # the scores of all of them take fewer operations than a search
+FEW_SHELVES = 1 << 12  # the scores of all of them take fewer operations than a search
+MOST_RANKED = 1 << 14  # shelves whose scores a kernel holds
+MOST_CHOSEN = 1 << 14  # words among which a kernel chooses
 
 
 class ShelvesHead(ShelfDistribution, Head):
@@ -33,10 +36,22 @@ class ShelvesHead(ShelfDistribution, Head):
         return bounded(at_least_single(self.shelves(h)))
 
     def word_scores(self, h: Tensor, shelves: Tensor) -> Tensor:
-        words = self.words.vectors, self.words.bias
-        return scores_by_shelf(
-            self.words.project(h), shelves, self.words_on, *words, self.num_shelves, self.words.is_sparse
+        states, words = self.words.project(h), (self.words.vectors, self.words.bias)
+        if self._is_read_by_row(states, shelves):
+            from trellex.heads.fused_shelves import scores_by_read
+
+            places = self.width, self.shelf_bits
+            return scores_by_read(states, shelves, self.code.table_like(shelves), *words, *places)
+        return scores_by_shelf(states, shelves, self.words_on, *words, self.num_shelves, self.words.is_sparse)
+
+    def _is_read_by_row(self, states: Tensor, shelves: Tensor) -> bool:
+        """Whether a kernel reads shelves for each of few rows anew, which needs no gradient."""
+        if not has_kernels(states) or states.dtype == torch.float64:
+            return False
+        is_learnt = torch.is_grad_enabled() and any(
+            each.requires_grad for each in (states, self.words.vectors, self.words.bias)
         )
+        return not is_learnt and self.width <= WIDEST and shelves.numel() <= self.num_shelves
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         logits = self.shelf_logits(h)
@@ -58,20 +73,16 @@ class ShelvesHead(ShelfDistribution, Head):
 
     def _best_at_once(self, h: Tensor) -> Tensor:
         """The same in few launches, where a kernel ranks all shelves."""
-        logits = self.shelf_logits(h)
-        if not self._is_ranked(logits):
+        if not self._is_ranked(h) or self.visit * self.width > MOST_CHOSEN:
             return super()._best_at_once(h)
-        shelves, log_shelves = self._ranked(logits)
-        visited = shelves[:, : self.visit]
-        scores = self.word_scores(h, visited).flatten(1)
-        best, place = scores.max(-1, keepdim=True)
-        log_probs = log_shelves[:, : self.visit].logsumexp(-1, keepdim=True) + best - scores.logsumexp(-1, keepdim=True)
-        numbers = visited.gather(1, place // self.width) + (place % self.width << self.shelf_bits)
-        is_beaten = (log_probs < log_shelves[:, self.visit :]).any(-1)  # maybe, by a word on the next shelf, if any
-        return self.code.words(numbers[:, 0]).masked_fill(is_beaten, -1)
+        from trellex.heads import fused_choices
 
-    def _is_ranked(self, logits: Tensor) -> bool:
-        return has_kernels(logits) and self.num_shelves <= FEW_SHELVES
+        shelves, log_shelves = self._ranked(at_least_single(self.shelves(h)))
+        scores = self.word_scores(h, shelves[:, : self.visit])
+        return fused_choices.of_shelves(scores, shelves, log_shelves, self.code.table_like(shelves), self.shelf_bits)
+
+    def _is_ranked(self, values: Tensor) -> bool:
+        return has_kernels(values) and self.num_shelves <= MOST_RANKED
 
     def _ranked(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Those to visit and the next, best first, and log P(s), by a kernel. [T, L] -> [T, K + 1] twice, or all"""

@@ -139,7 +139,8 @@ class ConvolutionalCode:
         if _has_fused(rows, lattice):
             from trellex.trellis import fused_words
 
-            found = fused_words.best(rows, self.register, lattice.num_bits, lattice.size)
+            numbers, *exact = fused_words.best(rows, self.register, lattice.num_bits, lattice.size)
+            found = numbers, *(each.to(rows.dtype) for each in exact)
         else:
             numbers, scores = self._topk(rows, 1, lattice)
             found = numbers[:, 0], scores[:, 0], self._log_partition(rows, lattice, False)[0]

@@ -84,7 +84,9 @@ def _log_partition(
             if WITH_POSTERIOR:
                 tl.store(messages + step * message_size, low)
                 tl.store(messages + step * message_size + STATES, high)
-            metric = metric_by_register(logits + row * length, step, used, masks, OUTPUTS, MEMORY, WORDS, STATES)
+            metric = metric_by_register(
+                logits + row * length, step, used, masks, logits.dtype.element_ty, OUTPUTS, MEMORY, WORDS, STATES
+            )
             _, _, to_low, to_high = ways_by_register(low, high, metric, register, step, num_bits, limit, WORDS, STATES)
             low = into_states(to_low, WORDS, STATES)
             high = into_states(to_high, WORDS, STATES)
@@ -101,7 +103,9 @@ def _log_partition(
                 step = num_steps - 1 - back
                 low = tl.load(messages + step * message_size)
                 high = tl.load(messages + step * message_size + STATES)
-                metric = metric_by_register(logits + row * length, step, used, masks, OUTPUTS, MEMORY, WORDS, STATES)
+                metric = metric_by_register(
+                    logits + row * length, step, used, masks, logits.dtype.element_ty, OUTPUTS, MEMORY, WORDS, STATES
+                )
                 from_low, from_high, to_low, to_high = ways_by_register(
                     low, high, metric, register, step, num_bits, limit, WORDS, STATES
                 )
@@ -129,21 +133,24 @@ def _log_partition(
 
 @triton.jit
 def metric_by_register(
-    logits, step, used, masks,
+    logits, step, used, masks, KIND: tl.constexpr,
     OUTPUTS: tl.constexpr, MEMORY: tl.constexpr, WORDS: tl.constexpr, STATES: tl.constexpr,
 ):  # fmt: skip
-    """The score of a step by register. logits: pointers to the first of a word [WORDS, 1] -> [WORDS, 2 · STATES]"""
+    """The score of a step by register. logits: pointers to the first of a word [WORDS, 1] -> [WORDS, 2 · STATES]
+
+    KIND: the precision in which logits are added up
+    """
     if OUTPUTS == 0:
         state = tl.arange(0, STATES)[None, :]
         logit = finite(
             tl.load(logits + first_output(step, MEMORY) + state, used & (state < (1 << tl.minimum(step, MEMORY))), 0.0)
-        )
+        ).to(KIND)
         return tl.reshape(tl.join(tl.zeros_like(logit), logit), (WORDS, 2 * STATES))
     else:
         register = tl.arange(0, 2 * STATES)[None, :]
-        metric = tl.zeros((WORDS, 2 * STATES), logits.dtype.element_ty)
+        metric = tl.zeros((WORDS, 2 * STATES), KIND)
         for output in tl.static_range(OUTPUTS):
-            logit = finite(tl.load(logits + step * OUTPUTS + output, used, 0.0))
+            logit = finite(tl.load(logits + step * OUTPUTS + output, used, 0.0)).to(KIND)
             metric += logit * output_bit(tl.load(masks + output), register)
         return metric
 

@@ -12,21 +12,22 @@ from torch import Tensor
 from trellex.trellis.fused import finite, first_output
 from trellex.trellis.lattice import Register
 
-WORDS_OF_A_WARP = 256
+WORDS_OF_A_WARP, MOST_WARPS = 256, 16
 
 
 def ranked(logits: Tensor, count: int, register: Register, num_bits: int) -> tuple[Tensor, Tensor]:
-    """The best of all 2^B words, of equal ones the lower number first, and log P. logits [N, L] -> [N, count] twice
+    """The best of all 2^B words, of equal ones the lower number first, and log P in double precision.
 
-    Sums are in double precision, so that words are those of the CPU.
+    So words are those of the CPU. logits [N, L] in any precision -> [N, count] twice
     """
-    logits = logits.double().contiguous()
+    logits = logits.contiguous()
     numbers = torch.empty(len(logits), count, dtype=torch.int64, device=logits.device)
-    log_probs = logits.new_empty(len(logits), count)
+    log_probs = torch.empty(len(logits), count, dtype=torch.float64, device=logits.device)
     if len(logits):
+        warps = min(max(1, (1 << num_bits) // WORDS_OF_A_WARP), MOST_WARPS)
         _ranked[(len(logits),)](
             logits, numbers, log_probs, logits.shape[1], count,
-            BITS=num_bits, MEMORY=register.memory, num_warps=min(max(1, (1 << num_bits) // WORDS_OF_A_WARP), 8),
+            BITS=num_bits, MEMORY=register.memory, num_warps=warps,
         )  # fmt: skip
     return numbers, log_probs
 
@@ -42,7 +43,7 @@ def _ranked(logits, numbers, log_probs, length, k, BITS: tl.constexpr, MEMORY: t
         bit = (word >> (BITS - 1 - step)) & 1
         state = (word >> (BITS - step)) & ((1 << tl.minimum(step, MEMORY)) - 1)
         place = first_output(step, MEMORY) + state
-        score += finite(tl.load(logits + row * length + place, bit == 1, 0.0))
+        score += finite(tl.load(logits + row * length + place, bit == 1, 0.0)).to(tl.float64)
         number += bit << step
     highest = tl.max(score, 0)
     log_sum = highest + tl.log(tl.sum(tl.exp(score - highest), 0))

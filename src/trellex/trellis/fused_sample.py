@@ -69,7 +69,7 @@ def _sample(
         for step in range(num_steps):
             tl.store(sums + step * level + state, low)
             tl.store(sums + step * level + STATES + state, high)
-            metric = metric_by_register(start, step, used, masks, OUTPUTS, MEMORY, ROWS, STATES)
+            metric = metric_by_register(start, step, used, masks, tl.float64, OUTPUTS, MEMORY, ROWS, STATES)
             _, _, to_low, to_high = ways_by_register(low, high, metric, register, step, num_bits, limit, ROWS, STATES)
             low = into_states(to_low, ROWS, STATES)
             high = into_states(to_high, ROWS, STATES)

@@ -28,7 +28,7 @@ def topk(logits: Tensor, k: int, register: Register, num_bits: int, size: int | 
     """The k best words, best first, −1 and −inf where there are fewer. logits [N, L] -> numbers, scores [N, k]"""
     if k == 1:
         numbers, scores, _ = best(logits, register, num_bits, size, with_sum=False)
-        return numbers[:, None], scores[:, None]
+        return numbers[:, None], scores[:, None].to(logits.dtype)
     kind, logits = logits.dtype, logits.double().contiguous()
     num_rows, length = logits.shape
     states, num_steps = 1 << register.memory, num_bits if register.is_complete else num_bits + register.memory
@@ -50,12 +50,15 @@ def topk(logits: Tensor, k: int, register: Register, num_bits: int, size: int | 
 def best(
     logits: Tensor, register: Register, num_bits: int, size: int | None, with_sum: bool = True
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The best word, its score and, if asked for, the log-sum over all words. logits [N, L] -> [N] three times"""
-    kind, logits = logits.dtype, logits.double().contiguous()
+    """The best word, its score and, if asked for, the log-sum over all words, in double precision.
+
+    logits [N, L] in any precision -> [N] three times
+    """
+    logits = logits.contiguous()
     num_rows, length = logits.shape
     states, num_steps = 1 << register.memory, num_bits if register.is_complete else num_bits + register.memory
     numbers = torch.empty(num_rows, dtype=torch.int64, device=logits.device)
-    scores, log_sums = logits.new_empty(num_rows), logits.new_empty(num_rows)
+    scores, log_sums = (torch.empty(num_rows, dtype=torch.float64, device=logits.device) for _ in range(2))
     if num_rows:
         _best[(min(triton.cdiv(num_rows, ROWS), PROGRAMS),)](
             logits, generator_masks(register.generators, logits.device), numbers, scores, log_sums,
@@ -63,7 +66,7 @@ def best(
             OUTPUTS=len(register.generators), MEMORY=register.memory, STATES=states, ROWS=ROWS, WITH_SUM=with_sum,
             num_warps=min(max(1, states // STATES_OF_A_WARP), 8),
         )  # fmt: skip
-    return numbers, scores.to(kind), log_sums.to(kind)
+    return numbers, scores, log_sums
 
 
 @triton.jit
@@ -198,7 +201,7 @@ def _ways_on(
 ):  # fmt: skip
     """The scores of the ways out of low and high states, and whether they lead to low ones. -> [ROWS, 2 · STATES]"""
     bit = tl.arange(0, 2 * STATES)[None, :] & 1
-    metric = metric_by_register(start, step, used, masks, OUTPUTS, MEMORY, ROWS, STATES)
+    metric = metric_by_register(start, step, used, masks, tl.float64, OUTPUTS, MEMORY, ROWS, STATES)
     metric = tl.where((step < num_bits) | (bit == 0), metric, NOWHERE)
     limit_bit = (limit >> step) & 1
     from_low = (bit == limit_bit) | (limit_bit == 1)  # where a low way stays low

@@ -78,20 +78,26 @@ def test_kernels(rows, visited, dtype, monkeypatch):
         torch.testing.assert_close(found.cpu().double(), exact, **near)
 
 
-@pytest.mark.parametrize(("rows", "visited"), [(0, 2), (1, 1), (2, 9), (7, 3)])
+@pytest.mark.parametrize(("rows", "visited"), [(0, 2), (1, 1), (2, 8), (7, 3)])
 @pytest.mark.parametrize("dtype", [torch.float32, HALF])
-def test_kernels_without_gradient(rows, visited, dtype, monkeypatch):
-    """Each row reads for itself, where reads are not more than shelves."""
+@pytest.mark.parametrize("has_table", [False, True])
+def test_kernels_for_every_row_by_itself(rows, visited, dtype, has_table, monkeypatch):
     fused = pytest.importorskip("trellex.heads.fused_shelves", reason="Triton is not installed")
     monkeypatch.setattr(fused, "COLUMNS", 16)
-    monkeypatch.setattr(shelf_scores, "has_kernels", lambda _: True)
-    monkeypatch.setattr(fused, "scores_by_shelf", lambda *_: pytest.fail("read with others"))
-    *values, shelves = inputs(rows, visited, size=40)
-    states, vectors, bias = (each.detach().to(PLACE, torch.float32).requires_grad_() for each in values)
-    with torch.no_grad():
-        scores = scores_by_shelf(states.to(dtype), shelves.to(PLACE), words_on, vectors, bias, 21)
+    bits, width = 3, 6
+    states, vectors, bias, shelves = inputs(rows, visited, size=40)
+    shelves = shelves % (1 << bits)
+    table = torch.randperm(VOCAB, generator=torch.Generator().manual_seed(1)) if has_table else torch.arange(VOCAB)
+    numbers = shelves[..., None] + (torch.arange(width) << bits)
+    words = table[numbers.clamp(max=VOCAB - 1)]
+    expected = torch.einsum("te,tkwe->tkw", states, vectors[words]) + bias[words]
+    expected = expected.masked_fill(numbers >= VOCAB, -torch.inf).detach()
+    places = (each.detach().to(PLACE, torch.float32) for each in (vectors, bias))
+    beside = torch.cat([shelves, shelves[:, :1]], 1).to(PLACE)[:, :visited]  # as part of a wider array
+    known = table.to(PLACE) if has_table else None
+    scores = fused.scores_by_read(states.detach().to(PLACE, dtype), beside, known, *places, width, bits)
     near = {"rtol": 1e-5, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 0.02, "atol": 0.1}
-    torch.testing.assert_close(scores.cpu().double(), by_hand(*values, shelves), **near)
+    torch.testing.assert_close(scores.cpu().double(), expected, **near)
 
 
 def test_kernels_read_vectors_however_they_lie():

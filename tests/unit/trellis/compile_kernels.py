@@ -4,22 +4,24 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from trellex.heads import fused_cross_entropy, fused_shelves
+from trellex.heads import fused_choices, fused_cross_entropy, fused_shelves
 from trellex.nmt.lstm import fused_energies
 from trellex.trellis import fused, fused_ranking, fused_sample, fused_words
 
 WHOLE = {"num_rows", "num_words", "num_draws", "num_bits", "num_steps", "limit", "length", "k"} | {
-    "reads", "width", "size", "steps"
+    "reads", "width", "size", "steps", "frequent", "visit", "count", "shelf_bits", "row_stride", "stride"
 }  # fmt: skip
-INTEGERS = {"masks": "*i32"} | dict.fromkeys(("numbers", "numbers_ahead", "target", "words", "order", "first"), "*i64")
+LONG = ("numbers", "numbers_ahead", "target", "words", "order", "first", "chosen", "shelves")
+INTEGERS = {"masks": "*i32"} | dict.fromkeys(LONG, "*i64")
 
 
-def compile_kernel(kernel, number, half=(), **constants):
-    """number: the type of real ones, such as fp64; half: those that are in half precision"""
+def compile_kernel(kernel, number, half=(), double=(), **constants):
+    """number: the type of real ones, such as fp32; half, double: those that are in half and in double precision"""
     kinds = {
         name: "constexpr" if name in constants else "i32" if name in WHOLE else INTEGERS.get(name, f"*{number}")
         for name in kernel.arg_names
-    } | dict.fromkeys(half, "*bf16")
+    }
+    kinds |= dict.fromkeys(half, "*bf16") | dict.fromkeys(double, "*fp64")
     places = {(kernel.arg_names.index(name),): value for name, value in constants.items()}
     triton.compile(ASTSource(kernel, kinds, places), target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
 
@@ -28,10 +30,18 @@ for outputs, memory in ((2, 6), (0, 7)):
     sizes = {"OUTPUTS": outputs, "MEMORY": memory, "STATES": 1 << memory}
     compile_kernel(fused._log_partition, "fp32", **sizes, WORDS=2, WITH_POSTERIOR=True)
     compile_kernel(fused_words._topk, "fp64", **sizes, K=4, ROWS=1)
-    compile_kernel(fused_words._best, "fp64", **sizes, ROWS=1, WITH_SUM=True)
+    for number in ("fp32", "fp64"):
+        compile_kernel(fused_words._best, number, double=["scores", "log_sums"], **sizes, ROWS=1, WITH_SUM=True)
     compile_kernel(fused_sample._sample, "fp64", **sizes, ROWS=1)
 
-compile_kernel(fused_ranking._ranked, "fp64", BITS=10, MEMORY=7)
+for bits in (10, 14):
+    compile_kernel(fused_ranking._ranked, "fp32", double=["log_probs"], BITS=bits, MEMORY=7)
+
+for has_words in (False, True):
+    sizes = {"HAS_WORDS": has_words, "BLOCK": fused_choices.BLOCK}
+    compile_kernel(fused_choices._of_hybrid, "fp32", double=["scores", "log_sums"], **sizes)
+    sizes = {"HAS_WORDS": has_words, "PLACES": 1024, "SHELVES": 16}
+    compile_kernel(fused_choices._of_shelves, "fp32", double=["log_shelves"], **sizes)
 
 compile_kernel(fused_cross_entropy._cross_entropy, "fp32", half=["scores"], BLOCK=fused_cross_entropy.BLOCK)
 blocks = {"PRECISION": "tf32", "ROWS": fused_shelves.ROWS, "COLUMNS": fused_shelves.COLUMNS, "WIDTH": 64}
@@ -39,7 +49,8 @@ for half in ((), ("states", "of_reads")):
     compile_kernel(fused_shelves._scores, "fp32", [*half[:1]], **blocks, SPLIT=fused_shelves.SPLIT)
     compile_kernel(fused_shelves._of_states, "fp32", [*half[1:]], **blocks, SPLIT=fused_shelves.SPLIT)
     compile_kernel(fused_shelves._of_vectors, "fp32", [*half[:1]], **blocks)
-    compile_kernel(fused_shelves._scores_by_read, "fp32", [*half[:1]], COLUMNS=fused_shelves.COLUMNS, WIDTH=64)
+    by_read = {"HAS_WORDS": True, "COLUMNS": fused_shelves.COLUMNS, "WIDTH": 64}
+    compile_kernel(fused_shelves._scores_by_read, "fp32", [*half[:1]], **by_read)
 
 for kernel in (fused_energies._energies, fused_energies._gradients):
     half = [name for name in kernel.arg_names if name.endswith(("queries", "keys"))]

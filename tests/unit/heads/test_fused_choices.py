@@ -1,0 +1,91 @@
+"""The Triton kernels that choose the best word, against what an output layer chooses in main memory.
+
+In Triton's interpreter, and on a GPU where there is one.
+"""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from trellex.heads import build_head
+
+fused_choices = pytest.importorskip("trellex.heads.fused_choices", reason="Triton is not installed")
+fused_shelves = pytest.importorskip("trellex.heads.fused_shelves", reason="Triton is not installed")
+fused_words = pytest.importorskip("trellex.trellis.fused_words", reason="Triton is not installed")
+
+PLACE = "cuda" if torch.cuda.is_available() else "cpu"
+V, H, ROWS = 300, 12, 40
+
+
+def on_device(*values):
+    return [None if each is None else each.to(PLACE) for each in values]
+
+
+def hidden_states(scale):
+    return torch.randn(ROWS, H, generator=torch.Generator().manual_seed(7)) * scale
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize("code", ["frequency", "random"])
+@pytest.mark.parametrize("size", [2, 33, 299])
+def test_of_hybrids(size, code, scale, monkeypatch):
+    monkeypatch.setattr(fused_choices, "BLOCK", 16)  # several of them
+    torch.manual_seed(1)
+    head = build_head({"type": f"hybrid-{size}-ec", "loss": "trellis", "code": code}, hidden_size=H, vocab=V)
+    with torch.no_grad():
+        head.softmax.bias[-1] += 2  # rare words are sometimes the best
+        h = hidden_states(scale)
+        logits, bits = head.softmax(h), head.bits.outputs(h)[0][:, 0]
+        numbers, scores, log_sums = (torch.from_numpy(each) for each in head.bits.ecc.best(
+            bits.double().numpy(), size=head.bits.code.vocab_size
+        ))  # fmt: skip
+        found = fused_choices.of_hybrid(
+            *on_device(logits, numbers, scores, log_sums, head.bits.code.table_like(numbers))
+        )
+        expected = head.best(h)
+        assert torch.equal(found.cpu(), expected)
+        assert scale == 0 or ((expected >= size - 1).any() and (expected < size - 1).any()) or size in (2, 299)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_bits_in_any_precision_are_added_up_in_double(dtype):
+    """Of two words whose scores differ by less than single precision tells."""
+    head = build_head({"type": "binary-ec", "loss": "trellis"}, hidden_size=H, vocab=V)
+    logits = (torch.randn(ROWS, head.bits.length, generator=torch.Generator().manual_seed(3)) * 1e4).to(dtype)
+    numbers, scores, log_sums = fused_words.best(logits.to(PLACE), head.bits.ecc.register, head.bits.code.num_bits, V)
+    assert scores.dtype == log_sums.dtype == torch.float64
+    expected = head.bits.ecc.best(logits.double().numpy(), size=V)
+    for mine, theirs in zip((numbers, scores, log_sums), expected, strict=True):
+        np.testing.assert_allclose(mine.cpu(), theirs, rtol=1e-13)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize("code", ["frequency", "random"])
+@pytest.mark.parametrize(("words", "visit"), [(16, 3), (2, 5), (64, 64), (8, 1)])
+def test_of_shelves(words, visit, code, scale):
+    torch.manual_seed(2)
+    spec = {"type": "shelves", "words": words, "visit": visit, "memory": 4, "code": code}
+    head = build_head(spec, hidden_size=H, vocab=V, embedding=nn.Embedding(V, 10))
+    with torch.no_grad():
+        h = hidden_states(scale)
+        logits = head.shelf_logits(h).double()
+        shelves = head._first_shelves(logits)
+        log_shelves = head.log_prob_of_shelves(logits, shelves)
+        expected = head.word_scores(h, shelves[:, : head.visit])
+        table = head.code.table_like(shelves)
+        where = head.width, head.shelf_bits
+        read = [head.words.project(h), shelves[:, : head.visit], table, head.words.vectors, head.words.bias]
+        scores = fused_shelves.scores_by_read(*on_device(*read), *where)
+        torch.testing.assert_close(scores.cpu(), expected, rtol=1e-5, atol=1e-5)
+        found = fused_choices.of_shelves(*on_device(expected, shelves, log_shelves, table), head.shelf_bits).cpu()
+        best, at_once = head.best(h), head.best_at_once(h)
+        assert torch.equal(found, at_once)
+        assert torch.equal(found.where(found >= 0, best), best)
+
+
+def test_no_rows():
+    empty = torch.empty(0, device=PLACE)
+    numbers = empty.long()
+    assert len(fused_choices.of_hybrid(empty.view(0, 5), numbers, empty, empty, None)) == 0
+    assert len(fused_choices.of_shelves(empty.view(0, 2, 4), numbers.view(0, 3), empty.view(0, 3), None, 4)) == 0

@@ -236,3 +236,23 @@ def test_what_output_layers_cost_on_a_gpu(tmp_path):
         [*heads, "softmax, PyTorch"],
     ]
     assert all(row.get("ms", 1) > 0 and row.get("ms a sentence", 1) > 0 for table in rows.values() for row in table)
+
+
+def test_trained_models_translate_on_a_gpu_as_on_the_cpu(run, tmp_path, monkeypatch, capsys):
+    folder, loaded = run
+    words = loaded.source_vocabulary.tokens(range(3, 12))
+    texts = {}
+    for key in (f"{split}_{side}" for split in ("train", "dev", "test") for side in ("source", "target")):
+        texts[key] = tmp_path / key
+        texts[key].write_text("".join(f"{word} {words[0]}\n" for word in words))
+    languages = {"source_language": "en", "target_language": "ja"}
+    tokenizers = {"source_tokenizer": "whitespace", "target_tokenizer": "whitespace"}
+    prepare(PrepareSettings(**texts, **languages, **tokenizers), tmp_path / "data")
+    options = ["--alone", 2, "--batch", 4, "--rounds", 1, "--json", tmp_path / "rows.json"]
+    monkeypatch.setattr(sys, "argv", list(map(str, ["gpu_models.py", tmp_path / "data", folder, *options])))
+    with imported(SCRIPT.with_name("gpu_models.py")) as gpu_models:
+        gpu_models.main()
+    (row,) = json.loads((tmp_path / "rows.json").read_text())
+    assert (row["run"], row["equal"], row["sentences"]) == ("run", 9, 9)
+    assert min(row["alone"], row["together"], row["words"]) > 0
+    assert "9 of 9" in capsys.readouterr().out

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import astuple
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from trellex.codes import Code
@@ -27,6 +28,7 @@ from trellex.text.corpus import Corpus
 from trellex.text.parallel import Ids
 from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
+from trellex.training.ahead import ahead
 from trellex.training.average import Average, average_best, drop_average, mark_standing
 from trellex.training.board import Board
 from trellex.training.display import Display
@@ -47,6 +49,19 @@ from trellex.training.word_codes import word_codes
 
 REPORT_EVERY = 50  # batches between reports of the loss
 ROWS, COLUMNS = 16, 4  # of what is recorded, multiples of these
+AHEAD = 4  # batches that are prepared while the device works
+
+
+class Batch(NamedTuple):
+    """What a step takes, in main memory.
+
+    Attributes:
+        ids: of this process's rows: source [rows, longest], lengths [rows], read and predict [rows, longest]
+        tokens: of the target, EOS included, of all processes
+    """
+
+    ids: tuple[Tensor, ...]
+    tokens: int
 
 
 class Trainer:
@@ -113,10 +128,10 @@ class Trainer:
         self._resume()
         shared = self.processes.share(self.model)
         self.model.train()
-        with self._interruption, self.display, self.board:
+        remaining = ahead(map(self._prepared, self._batches()), AHEAD)
+        with self._interruption, self.display, self.board, closing(remaining):
             self.display.start(self.step, self.settings.max_steps, self.evaluations)
             self.meter.go_on()
-            remaining = self._batches()
             while not self._is_done():
                 self.meter.add(*self._train_on(shared, next(remaining)))
                 if self.settings.renumber_every and self.step % self.settings.renumber_every == 0:
@@ -140,7 +155,7 @@ class Trainer:
 
     def train_on(self, rows: Any) -> None:
         """One step on these pairs alone, apart from any run: for those who measure it."""
-        self._train_on(self.model, rows)
+        self._train_on(self.model, self._prepared(rows))
 
     def epoch(self, number: int) -> list[Any]:
         """The batches of an epoch: index arrays into the training split."""
@@ -166,15 +181,18 @@ class Trainer:
 
     def _batches(self) -> Iterator[Any]:
         """The batches from the present step on, for ever: index arrays into the training split."""
-        position = 0
-        epoch = 0
-        while True:
-            of_epoch = self.epoch(epoch)
-            yield from of_epoch[max(0, self.step - position) :]
-            position += len(of_epoch)
-            epoch += 1
+        done = self.step
+        for number in count():
+            of_epoch = self.epoch(number)
+            yield from of_epoch[done:]
+            done = max(0, done - len(of_epoch))
 
-    def _train_on(self, shared: torch.nn.Module, rows: Any) -> tuple[Tensor, int]:
+    def _prepared(self, rows: Any) -> Batch:
+        """This process's share of a global batch. It follows from the rows alone, so a thread may prepare it ahead."""
+        mine = rows[self.processes.rank :: self.processes.count]
+        return Batch(self._ids(mine, rows), self.tokens_of(rows))
+
+    def _train_on(self, shared: torch.nn.Module, batch: Batch) -> tuple[Tensor, int]:
         """One step on a global batch; returns this process's summed loss and the tokens of all."""
         self.step += 1
         torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * self.processes.count + self.processes.rank)
@@ -183,11 +201,11 @@ class Trainer:
                 group["lr"].fill_(self._learning_rate())
             else:
                 group["lr"] = self._learning_rate()
-        tokens = self.tokens_of(rows)
         if self._recorded is not None:
-            return self._recorded(*self._to_record(rows)), tokens
-        batch = self._tensors(rows[self.processes.rank :: self.processes.count], rows)
-        return self._update(shared, *batch, self.processes.count / tokens), tokens
+            return self._recorded(*self._to_record(batch)), batch.tokens
+        source, lengths, read, predict = self._on_device(batch.ids)
+        share = self.processes.count / batch.tokens
+        return self._update(shared, source, lengths, read, predict, share), batch.tokens
 
     def _renumber(self) -> None:
         """Let words exchange their numbers, by what the model says of some of the training text."""
@@ -210,17 +228,18 @@ class Trainer:
             tokens += self.tokens_of(rows)
             yield self._tensors(rows, rows)
 
-    def _to_record(self, rows: Any) -> tuple[Tensor, ...]:
+    def _to_record(self, batch: Batch) -> tuple[Tensor, ...]:
         """What a recorded step takes."""
-        share = torch.full((), 1 / self.tokens_of(rows), device=self.processes.device)
-        return *self._tensors(rows, rows), share
+        share = torch.full((), 1 / batch.tokens, device=self.processes.device)
+        return *self._on_device(batch.ids), share
 
     def _largest(self) -> tuple[Tensor, ...]:
         """The batch of the first epoch with most words to predict, as it is widened."""
         lengths = self.train_split.target_lengths
-        return self._to_record(
-            max(self.epoch(0), key=lambda rows: -(-len(rows) // ROWS) * -(-int(lengths[rows].max() + 1) // COLUMNS))
+        largest = max(
+            self.epoch(0), key=lambda rows: -(-len(rows) // ROWS) * -(-int(lengths[rows].max() + 1) // COLUMNS)
         )
+        return self._to_record(self._prepared(largest))
 
     def _update(
         self,
@@ -244,8 +263,12 @@ class Trainer:
     def _learning_rate(self) -> float:
         return learning_rate(self.settings, self.step, self.evaluations)
 
-    def _tensors(self, rows: Any, all_rows: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Padded ids of these rows. A process left without any takes one that does not count."""
+    def _tensors(self, rows: Any, all_rows: Any) -> tuple[Tensor, ...]:
+        """Padded ids of these rows, on the device."""
+        return self._on_device(self._ids(rows, all_rows))
+
+    def _ids(self, rows: Any, all_rows: Any) -> tuple[Tensor, ...]:
+        """Padded ids of these rows, in main memory. A process left without any takes one that does not count."""
         empty = len(rows) == 0
         rows = all_rows[:1] if empty else rows
         source, lengths = self.train_split.sources(rows)
@@ -253,8 +276,7 @@ class Trainer:
         if empty:
             target_out[:] = PADDING
         batch = as_rows(source, lengths, EOS), lengths, target_in, target_out
-        source_rows, lengths_of_rows, read, predict = map(self._on_device, self._widened(*batch))
-        return source_rows, lengths_of_rows, read, predict
+        return tuple(map(self._on_host, self._widened(*batch)))
 
     def _widened(self, source: Ids, lengths: Ids, read: Ids, predict: Ids) -> tuple[Ids, Ids, Ids, Ids]:
         """What is recorded comes in few shapes: with rows that do not count, and longer ones."""
@@ -269,11 +291,13 @@ class Trainer:
             np.pad(predict, ((0, rows), of_target), constant_values=PADDING),
         )
 
-    def _on_device(self, ids: NDArray[np.int64]) -> Tensor:
+    def _on_host(self, ids: Ids) -> Tensor:
+        """For a GPU in pinned memory, from which it is copied while the device works."""
         tensor = torch.from_numpy(ids)
-        if self.processes.device.type == "cuda":  # from pinned memory it is copied while the device works
-            return tensor.pin_memory().to(self.processes.device, non_blocking=True)
-        return tensor
+        return tensor.pin_memory() if self.processes.device.type == "cuda" else tensor
+
+    def _on_device(self, ids: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return tuple(each.to(self.processes.device, non_blocking=True) for each in ids)
 
     def _validate(self) -> bool:
         """Evaluate on dev and test; whether this is one of the best to keep. The first process tells the others."""

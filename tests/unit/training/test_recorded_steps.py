@@ -46,7 +46,7 @@ def test_they_learn_the_same(recipe, trainer, head, monkeypatch):
         monkeypatch.setattr(recorded_steps, "MOST_RECORDED", most)
         run = trainer(recipe(head, dropout=0, device="cuda"))
         batches = run._batches()
-        losses.append([float(run._train_on(run.model, next(batches))[0]) for _ in range(30)])
+        losses.append([float(run._train_on(run.model, run._prepared(next(batches)))[0]) for _ in range(30)])
     count = len(run._recorded._recordings)
     assert count == 0 if "adaptive" in str(head) else count > 0
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
@@ -57,8 +57,8 @@ def test_they_learn_the_same(recipe, trainer, head, monkeypatch):
 def test_chance_is_drawn_anew(recipe, trainer):
     """The same batch again and again, with weights that hardly move: dropout makes every loss another."""
     run = trainer(recipe(dropout=0.5, device="cuda", learning_rate=1e-12))
-    rows = next(run._batches())
-    losses = [float(run._train_on(run.model, rows)[0]) for _ in range(12)]
+    batch = run._prepared(next(run._batches()))
+    losses = [float(run._train_on(run.model, batch)[0]) for _ in range(12)]
     assert len(np.unique(losses)) == len(losses)
     run.step = 6
-    assert float(run._train_on(run.model, rows)[0]) == pytest.approx(losses[6], rel=1e-5)
+    assert float(run._train_on(run.model, batch)[0]) == pytest.approx(losses[6], rel=1e-5)

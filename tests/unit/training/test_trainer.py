@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import signal
+import threading
+import traceback
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from trellex.text import Corpus, prepare
 from trellex.text.brown import brown_order
 from trellex.text.word_vectors import word_vectors
 from trellex.training import checkpoint
+from trellex.training import trainer as training_loop
 from trellex.training.display import Display
 from trellex.training.loading import load_checkpoint
 from trellex.training.trainer import Trainer
@@ -204,8 +207,8 @@ def crash(monkeypatch, run, step):
     """Runs a training into an error after a step."""
     train_on = Trainer._train_on
 
-    def crash(self, shared, rows):
-        result = train_on(self, shared, rows)
+    def crash(self, shared, batch):
+        result = train_on(self, shared, batch)
         if self.step == step:
             raise CrashError
         return result
@@ -214,6 +217,55 @@ def crash(monkeypatch, run, step):
         patch.setattr(Trainer, "_train_on", crash)
         with pytest.raises(CrashError):
             run.run()
+
+
+def threads_ahead():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("ahead")]
+
+
+class TestAhead:
+    def test_it_learns_what_it_would_from_batches_prepared_in_time(self, recipe, trainer, monkeypatch):
+        ahead, in_time = recipe(output="ahead"), recipe(output="in-time")
+        trainer(ahead).run()
+        monkeypatch.setattr(training_loop, "ahead", lambda items, count: (item for item in items))
+        trainer(in_time).run()
+        assert_same_weights(ahead.output, in_time.output, 12)
+
+    def test_batches_are_prepared_in_another_thread(self, recipe, trainer, monkeypatch):
+        prepared, threads = Trainer._prepared, set()
+
+        def observed(self, rows):
+            threads.add(threading.current_thread())
+            return prepared(self, rows)
+
+        monkeypatch.setattr(Trainer, "_prepared", observed)
+        trainer(recipe()).run()
+        assert len(threads) == 1
+        assert threading.current_thread() not in threads
+
+    def test_preparing_draws_nothing_at_random(self, recipe, trainer):
+        run = trainer(recipe())
+        before = torch.get_rng_state()
+        run._prepared(next(run._batches()))
+        assert torch.equal(before, torch.get_rng_state())
+
+    def test_no_thread_is_left(self, recipe, trainer, monkeypatch):
+        crash(monkeypatch, trainer(recipe()), 5)
+        assert threads_ahead() == []
+        trainer(recipe()).run()
+        assert threads_ahead() == []
+
+    def test_what_goes_wrong_in_the_thread_ends_the_run(self, recipe, trainer, monkeypatch):
+        run = trainer(recipe())
+
+        def damaged(rows):
+            raise OSError("train.source.ids: cannot be read")
+
+        monkeypatch.setattr(run.train_split, "sources", damaged)
+        with pytest.raises(OSError, match="train.source.ids") as caught:
+            run.run()
+        assert "damaged" in [frame.name for frame in traceback.extract_tb(caught.tb)]
+        assert threads_ahead() == []
 
 
 class TestResume:
@@ -481,10 +533,10 @@ class TestTrouble:
         handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
         train_on = Trainer._train_on
 
-        def interrupt(self, shared, rows):
+        def interrupt(self, shared, batch):
             if self.step == 4:
                 os.kill(os.getpid(), signal.SIGTERM)
-            return train_on(self, shared, rows)
+            return train_on(self, shared, batch)
 
         run = trainer(broken)
         with monkeypatch.context() as patch:
@@ -510,10 +562,10 @@ class TestTrouble:
 def _losing(train_on, step):
     """Training whose weights turn into NaN at a step."""
 
-    def losing(self, shared, rows):
+    def losing(self, shared, batch):
         if self.step + 1 == step:
             with torch.no_grad():
                 next(self.model.parameters())[:] = torch.nan
-        return train_on(self, shared, rows)
+        return train_on(self, shared, batch)
 
     return losing

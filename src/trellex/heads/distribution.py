@@ -189,6 +189,10 @@ class CodeDistribution(Distribution):
         """Whether Triton's kernels read words where h is; they know no words but the numbers below a size."""
         return self.automaton is None and has_kernels(h)
 
+    def is_best_found_by_kernels(self, h: Array) -> bool:
+        """Whether they find the best word, which the paper's decoding looks for among all bit arrays."""
+        return self.is_read_by_kernels(h) or (self.decoding == "paper" and has_kernels(h))
+
     @property
     def length(self) -> int:
         """L, the number of redundant bits."""
@@ -263,7 +267,7 @@ class CodeDistribution(Distribution):
 
     def _best(self, h: Array) -> Array:
         """Of a single part it needs no normaliser."""
-        logits, log_weights = self._exact_outputs(h, fetched=True)
+        logits, log_weights = self._exact_outputs(h, fetched=not self.is_best_found_by_kernels(h))
         if self.decoding == "paper":
             return self._in_vocabulary(self.code.ids(self.ecc.decode(sigmoid(logits[:, 0])))).clip(UNK)
         if logits.shape[1] > 1:
@@ -341,7 +345,7 @@ class HybridDistribution(Distribution):
     def _best(self, h: Array) -> Array:
         """Bits are read only where they matter: where OTHER is above the frequent words, for no rare word can be."""
         words, leads = self._best_frequent(h)
-        if self.bits.is_read_by_kernels(words):  # all of them sooner than these are counted
+        if self.bits.is_best_found_by_kernels(words):  # all of them sooner than these are counted
             rare, log_probs = self._best_rare(h)
             return rare.where(leads + log_probs > 0, words)
         rows = (leads > 0).nonzero()
@@ -363,7 +367,7 @@ class HybridDistribution(Distribution):
         """The best frequent words, and by how much the logit of OTHER exceeds theirs. h [T, H] -> [T], [T]"""
         logits = self._logits(h)
         found = *largest(logits[:, : self.first_rare]), logits[:, self.first_rare]
-        words, best, other = found if self.bits.is_read_by_kernels(h) else fetch_few(*found)
+        words, best, other = found if self.bits.is_best_found_by_kernels(h) else fetch_few(*found)
         return words, doubled(other) - doubled(best)
 
     def _sample(self, h: Array, temperature: float, generator: Any) -> Array:

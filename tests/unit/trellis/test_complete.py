@@ -87,6 +87,17 @@ def test_the_score_has_a_gradient():
     )
 
 
+@KINDS
+@pytest.mark.parametrize(("memory", "bits"), [(1, 1), (3, 2), (3, 9), (10, 62)])
+def test_bits_count_at_the_states_they_follow(kind, memory, bits):
+    ecc, words = CompleteCode(memory), np.random.default_rng(0).integers(0, 2, (20, bits))
+    words[0] = 1
+    expected = np.zeros((20, ecc.length(bits)), int)
+    for step, states in enumerate(ecc.register.states(words)[:-1]):
+        expected[np.arange(20), ecc.register.first_output(step) + states] = words[:, step]
+    np.testing.assert_array_equal(ecc.encode(kind(words)), expected)
+
+
 @pytest.mark.parametrize("size", [256, 200])
 @pytest.mark.parametrize("spread", [1.0, 40.0, 300.0])
 def test_sums_of_many_rows_where_all_logits_together_are_larger_than_any_score(size, spread):

@@ -153,6 +153,8 @@ CONTENDERS = (
     Contender("hybrid-2048-ec, trellis", {"type": "hybrid-2048-ec", "loss": "trellis"}),
     Contender("binary-ec, complete", {"type": "binary-ec", "generators": "complete"}),
     Contender("hybrid-2048-ec, complete", {"type": "hybrid-2048-ec", "generators": "complete"}),
+    Contender("binary-ec, complete, memory 6", {"type": "binary-ec", "generators": "complete", "memory": 6}),
+    Contender("hybrid-2048-ec, complete, memory 6", {"type": "hybrid-2048-ec", "generators": "complete", "memory": 6}),
     Contender("shelves", {"type": "shelves", "code": "frequency"}),
     Contender("shelves, vectors of 64", {"type": "shelves", "code": "frequency"}, 64),
 )

@@ -62,6 +62,14 @@ def test_the_largest_tensor_of_a_code_head_is_its_weights_gradient(heads):
     assert largest.python_bytes < 1 << 20
 
 
+@pytest.mark.parametrize("name", ["binary-ec, complete, memory 6", "hybrid-2048-ec, complete, memory 6"])
+def test_a_short_memory_has_few_logits(heads, name):
+    (contender,) = (contender for contender in heads.CONTENDERS if contender.name == name)
+    frequent = 2048 if name.startswith("hybrid") else 0
+    logits = contender.parameter_bytes(1 << 24) // heads.FLOAT // (heads.HIDDEN + 1)
+    assert logits - frequent == pytest.approx(1215, abs=1)
+
+
 def test_tokens_of_a_round_are_divided_by_its_own_time(monkeypatch):
     """Batches of 10 and of 30 tokens at 10 tokens a second: the rounds differ, their speed does not."""
     now = [0.0]

@@ -5,9 +5,14 @@ One thread, H = 512, through the public interface. Three jobs: loss and gradient
 beside it, whose gradient counts; hidden states are random, so that rows share shelves by chance alone.
 
 Time: all output layers are visited in turn, round after round, and a cell is the median of its rounds, so that a
-passing load slows all of them alike. Memory: every cell has a process of its own, forked from a fresh one that has
-done all imports and run every kernel; what counts is how far the resident memory rises above what it was before the
-job, the parameters aside. Cells that would take more than half of the memory available are not tried: "–".
+passing load slows all of them alike. In every round a job runs untimed first, until caches are as warm as in steady
+use, whether its head was held or has just been built. As steady translation reads other words at each step, a job goes
+through many hidden states in turn, the same for all heads and sizes: 16 batches, and at batch 1 as many states as 16
+batches of 64 have. So no head profits from vectors of words that one state has left in a cache.
+
+Memory: every cell has a process of its own, forked from a fresh one that has done all imports and run every kernel;
+what counts is how far the resident memory rises above what it was before the job, the parameters aside. Cells that
+would take more than half of the memory available are not tried: "–".
 """
 
 from __future__ import annotations
@@ -29,7 +34,8 @@ import tracemalloc
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from functools import cache
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +57,8 @@ FLAT = 1.6  # the growth from the smallest to the largest vocabulary up to which
 MEMORY_SHARE = 0.5  # of what is available, the most that a cell may take
 LARGE = 256 << 20  # bytes of parameters above which a head is built and freed in every round instead of held
 SLOW, FEW_ROUNDS = 1.0, 3  # a cell that takes more seconds, or is of a large head, runs in so many rounds
-FAST = 0.02  # seconds that a cell fills with repetitions
+FAST = 0.02  # seconds that a cell fills with repetitions, and before with untimed ones
+BATCHES, STATES = 16, 1024  # of hidden states, that a job goes through in turn, at least
 ABSENT = "–"
 
 
@@ -153,6 +160,8 @@ CONTENDERS = (
     Contender("hybrid-2048-ec, trellis", {"type": "hybrid-2048-ec", "loss": "trellis"}),
     Contender("binary-ec, complete", {"type": "binary-ec", "generators": "complete"}),
     Contender("hybrid-2048-ec, complete", {"type": "hybrid-2048-ec", "generators": "complete"}),
+    Contender("binary-ec, complete, memory 6", {"type": "binary-ec", "generators": "complete", "memory": 6}),
+    Contender("hybrid-2048-ec, complete, memory 6", {"type": "hybrid-2048-ec", "generators": "complete", "memory": 6}),
     Contender("shelves", {"type": "shelves", "code": "frequency"}),
     Contender("shelves, vectors of 64", {"type": "shelves", "code": "frequency"}, 64),
 )
@@ -172,16 +181,28 @@ class Job:
         return f"topk({K}), batch {self.rows}"
 
     def prepared(self, head: nn.Module, vocab: int) -> Callable[[], object]:
-        """The job as a function without arguments, on the device of the head."""
-        device = next(head.parameters()).device
-        generator = torch.Generator().manual_seed(0)
-        h = torch.randn(self.rows, HIDDEN, generator=generator).to(device)
+        """The job as a function without arguments, on the device of the head; each call takes the next batch."""
+        parameters, numbers = list(head.parameters()), count()
+        batches = hidden_states(self.rows, parameters[0].device)
         if not self.is_loss:
-            return torch.inference_mode()(lambda: head.topk(h, K))
-        target = zipf(self.rows, vocab, generator).to(device)
-        inputs = (h.requires_grad_(), *head.parameters())
-        # A cluster of the adaptive softmax may have no token, and its parameters no gradient then.
-        return lambda: torch.autograd.grad(head.loss(h, target).sum(), inputs, allow_unused=True)
+            return torch.inference_mode()(lambda: head.topk(batches[next(numbers) % len(batches)], K))
+        targets = zipf(len(batches) * self.rows, vocab, torch.Generator().manual_seed(1)).view(-1, self.rows)
+        targets = targets.to(batches.device)
+
+        def loss_and_gradient() -> object:
+            number = next(numbers) % len(batches)
+            h = batches[number].requires_grad_()
+            # A cluster of the adaptive softmax may have no token, and its parameters no gradient then.
+            return torch.autograd.grad(head.loss(h, targets[number]).sum(), (h, *parameters), allow_unused=True)
+
+        return loss_and_gradient
+
+
+@cache
+def hidden_states(rows: int, device: torch.device) -> Tensor:
+    """Random batches for jobs to go through, at least 16, and of 1,024 states at least. -> [batches, rows, H]"""
+    batches = max(BATCHES, STATES // rows)
+    return torch.randn(batches, rows, HIDDEN, generator=torch.Generator().manual_seed(0)).to(device)
 
 
 def jobs_of(tokens: int) -> tuple[Job, ...]:
@@ -224,17 +245,25 @@ class Cell:
         return self.contender.build(self.vocab, self.device)
 
     def run(self, head: nn.Module, rounds: int) -> None:
-        """Time the job; the first time around, find out before how often it is to be repeated.
+        """Time the job, warm; the first time around, find out before how often it is to be repeated.
 
         What is to be compiled has been by then, since the memory was measured before.
         """
         job = self.job.prepared(head, self.vocab)
+        estimate = self._warm_up(job)
         if not self.repeats:
-            estimate = self._time(job, 1)
             self.repeats = max(1, min(1000, int(FAST / estimate)))
             self.rounds_left = min(rounds, FEW_ROUNDS) if estimate > SLOW or self.parameter_bytes > LARGE else rounds
         self.times.append(self._time(job, self.repeats))
         self.rounds_left -= 1
+
+    def _warm_up(self, job: Callable[[], object]) -> float:
+        """Run the job once, and again until as much time has passed as is timed. Returns how long the last took."""
+        end = time.perf_counter() + FAST
+        while True:
+            seconds = self._time(job, 1)
+            if time.perf_counter() >= end:
+                return seconds
 
     def _time(self, job: Callable[[], object], repeats: int) -> float:
         synchronize(self.device)
@@ -262,14 +291,14 @@ def synchronize(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def cells_of(device: str, vocabs: Iterable[int], jobs: Iterable[Job]) -> list[Cell]:
+def cells_of(contenders: Iterable[Contender], device: str, vocabs: Iterable[int], jobs: Iterable[Job]) -> list[Cell]:
     """All cells that fit into the memory of a device."""
     limit = MEMORY_SHARE * available_bytes(device)
-    jobs = tuple(jobs)
+    contenders, jobs = tuple(contenders), tuple(jobs)
     return [
         Cell(contender, vocab, job, device, contender.parameter_bytes(vocab))
         for vocab in vocabs
-        for contender in CONTENDERS
+        for contender in contenders
         if contender.suits(vocab)
         for job in jobs
         if contender.needed_bytes(vocab, job) <= limit
@@ -322,7 +351,8 @@ def measure_memory(cells: list[Cell], tokens: int) -> int:
             with suppress(torch.OutOfMemoryError):
                 cell.job_bytes = growth_in(cell)
         return growth_of_array("cuda")
-    command = [sys.executable, __file__, "--memory", "--tokens", str(tokens), "--vocab"]
+    names = [option for name in names_of(cells) for option in ("--head", name)]
+    command = [sys.executable, __file__, "--memory", "--tokens", str(tokens), *names, "--vocab"]
     command += [str(exponent) for exponent in sorted({cell.vocab.bit_length() - 1 for cell in cells})]
     # Without a GPU, since torch's autograd starts a thread for each, and a process with threads is not to be forked.
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
@@ -333,12 +363,13 @@ def measure_memory(cells: list[Cell], tokens: int) -> int:
     return answer["check"]
 
 
-def memory_process(vocabs: list[int], tokens: int) -> None:
+def memory_process(contenders: Iterable[Contender], vocabs: list[int], tokens: int) -> None:
     """Measure the memory of all cells in main memory, each in a fork of this process, and print it as JSON."""
-    for contender in CONTENDERS:
+    contenders = tuple(contenders)
+    for contender in contenders:
         for job in jobs_of(tokens):
             job.prepared(contender.build(TINY), TINY)()  # imports, compiled kernels
-    cells = cells_of("cpu", vocabs, jobs_of(tokens))
+    cells = cells_of(contenders, "cpu", vocabs, jobs_of(tokens))
     for cell in cells:
         cell.job_bytes = in_a_fork(lambda cell=cell: growth_in(cell))
         progress(f"memory: {cell.contender.name}, {power(cell.vocab)} words, {cell.job.name}")
@@ -458,11 +489,11 @@ class Largest:
     python_bytes: int
 
 
-def measure_largest(vocabs: Iterable[int]) -> list[Largest]:
+def measure_largest(contenders: Iterable[Contender], vocabs: Iterable[int]) -> list[Largest]:
     """All code heads at batch 1. The first job at a V builds the trellis, too."""
     return [
         largest_of(contender, vocab, job)
-        for contender in CONTENDERS
+        for contender in contenders
         if contender.is_code
         for vocab in vocabs
         if contender.suits(vocab)
@@ -500,7 +531,7 @@ def print_table(title: str, names: Iterable[str], columns: list[str], text: Call
         print(f"  {name:42}" + "".join(f"{text(name, column):>14}" for column in columns))
 
 
-def print_times(cells: list[Cell], vocabs: list[int], jobs: Iterable[Job]) -> None:
+def print_times(cells: list[Cell], names: list[str], vocabs: list[int], jobs: Iterable[Job]) -> None:
     """Milliseconds, and for code heads the growth from the smallest to the largest vocabulary."""
     growth = f"{power(vocabs[-1])} : {power(vocabs[0])}"
     for job in jobs:
@@ -515,11 +546,11 @@ def print_times(cells: list[Cell], vocabs: list[int], jobs: Iterable[Job]) -> No
                 return ""
             return f"{last / first:.2f}" + (" !" if last / first > FLAT else "  ")
 
-        print_table(f"{job.name}: ms", NAMES, [*map(power, vocabs), growth], text)
+        print_table(f"{job.name}: ms", names, [*map(power, vocabs), growth], text)
     print(f"\n  !: a code head's time grows by more than {FLAT} from {power(vocabs[0])} to {power(vocabs[-1])} words")
 
 
-def print_memory(cells: list[Cell], vocabs: list[int], jobs: Iterable[Job]) -> None:
+def print_memory(cells: list[Cell], names: list[str], vocabs: list[int], jobs: Iterable[Job]) -> None:
     """Megabytes of parameters, and what every job takes beyond them."""
     parameters = {(cell.contender.name, power(cell.vocab)): cell.parameter_bytes for cell in cells}
     tables: dict[str, dict[Any, int | None]] = {"parameters: MB": dict(parameters)}
@@ -528,7 +559,7 @@ def print_memory(cells: list[Cell], vocabs: list[int], jobs: Iterable[Job]) -> N
             (cell.contender.name, power(cell.vocab)): cell.job_bytes for cell in cells if cell.job == job
         }
     for title, found in tables.items():
-        print_table(title, NAMES, [*map(power, vocabs)], lambda *key, found=found: megabytes(found.get(key)))
+        print_table(title, names, [*map(power, vocabs)], lambda *key, found=found: megabytes(found.get(key)))
 
 
 def print_largest(rows: list[Largest]) -> None:
@@ -574,6 +605,11 @@ def progress(line: str) -> None:
         print(f"\r{line:100}", end="", file=sys.stderr, flush=True)
 
 
+def names_of(cells: Iterable[Cell]) -> list[str]:
+    """Those of the output layers, each once."""
+    return list(dict.fromkeys(cell.contender.name for cell in cells))
+
+
 NAMES = [contender.name for contender in CONTENDERS]
 CODE_NAMES = {contender.name for contender in CONTENDERS if contender.is_code}
 
@@ -600,7 +636,7 @@ def plot(cells: list[Cell], jobs: Iterable[Job], path: str) -> None:
     figure = Figure(figsize=(5 * len(panels), 5), layout="constrained")
     for place, (device, job) in enumerate(panels, 1):
         axes = figure.add_subplot(1, len(panels), place, xlabel="V", ylabel="ms", title=f"{job.name} ({device})")
-        for name in NAMES:
+        for name in names_of(cells):
             line = [c for c in cells if (c.contender.name, c.device, c.job) == (name, device, job) and c.times]
             style = "o-" if name in CODE_NAMES else "s--"
             axes.loglog([c.vocab for c in line], [c.seconds * 1e3 for c in line], style, label=name)
@@ -616,6 +652,13 @@ def parse_arguments() -> argparse.Namespace:
         "--vocab", type=int, nargs="+", default=EXPONENTS, metavar="E", help="V = 2^E (default: 12 16 20 24)"
     )
     parser.add_argument("--tokens", type=int, default=4096, help="of the loss (default: 4096)")
+    parser.add_argument(
+        "--head",
+        action="append",
+        choices=NAMES,
+        metavar="NAME",
+        help="as the tables say; again for more (default: all)",
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), nargs="+", help="default: all there are")
     parser.add_argument("--json", metavar="PATH", help="write all numbers there")
     parser.add_argument("--plot", metavar="PATH.png", help="draw time against V there; needs matplotlib")
@@ -638,23 +681,28 @@ def main() -> None:
     arguments = parse_arguments()
     torch.set_num_threads(1)
     vocabs, jobs = sorted(1 << exponent for exponent in arguments.vocab), jobs_of(arguments.tokens)
+    contenders = [each for each in CONTENDERS if each.name in (arguments.head or NAMES)]
     if arguments.memory:
-        memory_process(vocabs, arguments.tokens)
+        memory_process(contenders, vocabs, arguments.tokens)
         return
 
     devices = arguments.device or ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     print(machine(devices))
     print(f"H = {HIDDEN}; median of {arguments.rounds} rounds, of {FEW_ROUNDS} for what is slow or large")
-    largest = measure_largest(vocabs)  # first, while no trellis is in the cache yet
+    largest = measure_largest(contenders, vocabs)  # first, while no trellis is in the cache yet
     every: list[Cell] = []
     for device in devices:
-        cells = cells_of(device, vocabs, jobs)
+        cells = cells_of(contenders, device, vocabs, jobs)
+        if not cells:
+            print(f"\n==== {device} ====\n\n  nothing fits into {MEMORY_SHARE:.0%} of the memory")
+            continue
         check = measure_memory(cells, arguments.tokens)
         cells = [cell for cell in cells if cell.job_bytes is not None]  # those whose memory was there indeed
         measure_times(cells, arguments.rounds)
         print(f"\n==== {device} ====")
-        print_times(cells, vocabs, jobs)
-        print_memory(cells, vocabs, jobs)
+        names = [contender.name for contender in contenders]
+        print_times(cells, names, vocabs, jobs)
+        print_memory(cells, names, vocabs, jobs)
         print(f"\n  check: a job that fills an array of {megabytes(64 << 20)} MB is measured as {megabytes(check)} MB")
         every += cells
     print_largest(largest)

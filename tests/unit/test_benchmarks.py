@@ -62,6 +62,65 @@ def test_the_largest_tensor_of_a_code_head_is_its_weights_gradient(heads):
     assert largest.python_bytes < 1 << 20
 
 
+class TestWarmUp:
+    def test_jobs_go_through_many_hidden_states(self, heads):
+        """As many with one row a batch as with 64; then the first comes again."""
+        seen = []
+        head = torch.nn.Linear(1, 1)
+        head.topk = lambda h, k: seen.append(h)
+        for rows, batches in ((1, 1024), (64, 16)):
+            job = heads.Job(is_loss=False, rows=rows).prepared(head, 100)
+            seen.clear()
+            for _ in range(batches + 1):
+                job()
+            assert {tuple(h.shape) for h in seen} == {(rows, heads.HIDDEN)}
+            assert len({float(h[0, 0]) for h in seen}) == batches
+            assert torch.equal(seen[0], seen[-1])
+
+    def test_a_round_times_a_job_that_has_run(self, heads, monkeypatch):
+        """A job takes 5 ms, but 50 ms when it is new: that run is not timed, in any round."""
+        now, runs = [0.0], []
+
+        def prepared(*_):
+            runs.append(0)
+            return job
+
+        def job():
+            runs[-1] += 1
+            now[0] += 0.005 if runs[-1] > 1 else 0.05
+
+        monkeypatch.setattr(heads.time, "perf_counter", lambda: now[0])
+        monkeypatch.setattr(heads.Job, "prepared", prepared)
+        cell = heads.Cell(heads.CONTENDERS[0], 100, heads.Job(is_loss=False, rows=1), "cpu", parameter_bytes=0)
+        cell.repeats, cell.rounds_left = 4, 3
+        for _ in range(3):
+            cell.run(torch.nn.Identity(), 3)
+        assert cell.times == pytest.approx([0.005] * 3)
+        assert runs == [5] * 3
+        assert cell.rounds_left == 0
+
+    def test_a_fast_job_is_warmed_up_as_long_as_it_is_timed(self, heads, monkeypatch):
+        now = [0.0]
+
+        def job():
+            now[0] += 1 / 1024
+
+        monkeypatch.setattr(heads.time, "perf_counter", lambda: now[0])
+        monkeypatch.setattr(heads.Job, "prepared", lambda *_: job)
+        cell = heads.Cell(heads.CONTENDERS[0], 100, heads.Job(is_loss=False, rows=1), "cpu", parameter_bytes=0)
+        cell.run(torch.nn.Identity(), 9)
+        assert (cell.repeats, cell.rounds_left) == (20, 8)
+        assert now[0] == pytest.approx(2 * heads.FAST, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["binary-ec, complete, memory 6", "hybrid-2048-ec, complete, memory 6"])
+def test_a_short_memory_has_few_logits(heads, name):
+    (contender,) = (contender for contender in heads.CONTENDERS if contender.name == name)
+    frequent = 2048 if name.startswith("hybrid") else 0
+    logits = contender.parameter_bytes(1 << 24) // heads.FLOAT // (heads.HIDDEN + 1)
+    assert logits - frequent == pytest.approx(1215, abs=1)
+
+
 def test_tokens_of_a_round_are_divided_by_its_own_time(monkeypatch):
     """Batches of 10 and of 30 tokens at 10 tokens a second: the rounds differ, their speed does not."""
     now = [0.0]
@@ -122,6 +181,21 @@ def test_the_whole_benchmark(heads, tmp_path):
     subprocess.run([*command, "--json", str(tmp_path / "numbers.json")], check=True)
     numbers = json.loads((tmp_path / "numbers.json").read_text())
     assert len(numbers["cells"]) == len(heads.CONTENDERS) * 2 * len(heads.jobs_of(2))
+    assert all(cell["seconds"] > 0 and cell["job_bytes"] is not None for cell in numbers["cells"])
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_some_heads_alone_are_measured(tmp_path):
+    names = ["binary-ec, trellis", "binary-ec, complete, memory 6"]
+    options = ["--rounds", "1", "--tokens", "2", "--vocab", "12", "13", "--device", "cpu", "--head", names[0]]
+    command = [sys.executable, str(SCRIPT), *options, "--head", names[1], "--json", str(tmp_path / "numbers.json")]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    assert "softmax" not in printed
+    numbers = json.loads((tmp_path / "numbers.json").read_text())
+    assert [(cell["head"], cell["vocab"]) for cell in numbers["cells"][::3]] == [
+        (name, vocab) for vocab in (1 << 12, 1 << 13) for name in names
+    ]
+    assert {row["head"] for row in numbers["largest"]} == set(names)
     assert all(cell["seconds"] > 0 and cell["job_bytes"] is not None for cell in numbers["cells"])
 
 

@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding
 
 MOST_GATHERED = 1 << 26  # elements of vectors that are copied out of the table at a time
-MOST_CACHED = 1 << 15  # the same in main memory, where they are multiplied while a cache holds them
+MOST_CACHED = 1 << 17  # the same in main memory, where they are multiplied while a cache holds them
 
 
 class Part(NamedTuple):

@@ -102,10 +102,23 @@ class CompleteCode(ConvolutionalCode):
         raise ValueError(f"{self} corrects no errors: its outputs are no bits that could be wrong")
 
     def _places(self, bits: Array) -> Array:
-        """The outputs at which the bits of a word count: those of its states. bits [.., B] -> [.., B]"""
-        states = self.register.states(bits)[:-1]
-        places = [state + self.register.first_output(step) for step, state in enumerate(states)]
-        return namespace(bits).stack(places, -1)
+        """The outputs at which the bits of a word count: those of its states. bits [.., B] -> [.., B]
+
+        All steps at once: a state is the bits before it, the newest in the lowest place, as they stand side by side in
+        the reversed number, whose lowest bit is the last of the word.
+        """
+        num_bits = bits.shape[-1]
+        steps = _steps(self.memory, num_bits).like(as_int64(bits[..., :0]))
+        states = (bits << steps[0]).sum(-1)[..., None] >> steps[1] & ((1 << self.memory) - 1)
+        return states + steps[2]
+
+
+@cache
+def _steps(memory: int, num_bits: int) -> Table:
+    """By step: the place of its bit in the reversed number, that of the bits before it, and the first output. [3, B]"""
+    steps = np.arange(num_bits)
+    first_outputs = [Register(memory).first_output(step) for step in range(num_bits)]
+    return Table(np.stack([num_bits - 1 - steps, num_bits - steps, first_outputs]))
 
 
 @cache

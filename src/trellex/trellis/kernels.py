@@ -515,7 +515,7 @@ def log_partition_in_bulk(logits, odds, levels, incoming, edges, patterns, value
         bit_odds[:] = 1.0
         for lane in range(SUM_LANES):
             row = first + lane
-            is_safe[lane] = row < num_rows and _reach(logits[row]) < SAFE_SPAN
+            is_safe[lane] = row < num_rows and _reach(logits[row], patterns) < SAFE_SPAN
             if is_safe[lane]:
                 for place in range(length):
                     bit_odds[place, lane] = odds[row, place]
@@ -556,14 +556,29 @@ def _outgoing(levels, incoming, edges, num_patterns):
 
 
 @compiled_sums
-def _reach(logits):
-    """How far above or below 0 the score of a word can be; NaN if a logit is. logits [L]"""
+def _reach(logits, patterns):
+    """How far above or below 0 the score of a word can be, at most; NaN if a logit is. logits [L]"""
     total, spread = 0.0, 0.0
     for place in range(logits.shape[0]):
         logit = np.float64(logits[place])
         total += logit
         spread += abs(logit)
-    return 0.5 * (spread + abs(total))  # the sum of the positive logits, or of the negative ones if that is more
+    reach = 0.5 * (spread + abs(total))  # the sum of the positive logits, or of the negative ones if that is more
+    if patterns.ndim == 1 and reach >= SAFE_SPAN:
+        return _reach_by_steps(logits, patterns)
+    return reach
+
+
+@compiled_maxima
+def _reach_by_steps(logits, first_outputs):
+    """The same of a complete trellis, where a word counts at most one logit of each step. None of them is NaN."""
+    reach = 0.0
+    for step in range(first_outputs.shape[0] - 1):
+        highest = 0.0
+        for place in range(first_outputs[step], first_outputs[step + 1]):
+            highest = max(highest, abs(np.float64(logits[place])))
+        reach += highest
+    return reach
 
 
 @compiled_sums

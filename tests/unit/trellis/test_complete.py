@@ -87,6 +87,34 @@ def test_the_score_has_a_gradient():
     )
 
 
+@KINDS
+@pytest.mark.parametrize(("memory", "bits"), [(1, 1), (3, 2), (3, 9), (10, 62)])
+def test_bits_count_at_the_states_they_follow(kind, memory, bits):
+    ecc, words = CompleteCode(memory), np.random.default_rng(0).integers(0, 2, (20, bits))
+    words[0] = 1
+    expected = np.zeros((20, ecc.length(bits)), int)
+    for step, states in enumerate(ecc.register.states(words)[:-1]):
+        expected[np.arange(20), ecc.register.first_output(step) + states] = words[:, step]
+    np.testing.assert_array_equal(ecc.encode(kind(words)), expected)
+
+
+@pytest.mark.parametrize("size", [256, 200])
+@pytest.mark.parametrize("spread", [1.0, 40.0, 300.0])
+def test_sums_of_many_rows_where_all_logits_together_are_larger_than_any_score(size, spread):
+    """Of 47 logits a word counts 8 at most: sums need no scaling at first, then for some rows, then for all."""
+    ecc, random = CompleteCode(3), np.random.default_rng(1)
+    logits = random.normal(size=(100, ecc.length(8))) * spread * random.uniform(0.5, 2, (100, 1))
+    words = code_words(ecc.register, size, 8)
+    scores = logits @ words.T
+    highest = scores.max(-1, keepdims=True)
+    sums = highest + np.log(np.exp(scores - highest).sum(-1, keepdims=True))
+    np.testing.assert_allclose(ecc.log_partition(logits, size), sums[:, 0], rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(ecc.posterior(logits, size), np.exp(scores - sums) @ words, rtol=0, atol=1e-10)
+    logits[70, 5] = np.nan
+    with pytest.raises(ValueError, match="logits: row 70 has a NaN"):
+        ecc.log_partition(logits, size)
+
+
 class TestBadInput:
     @pytest.mark.parametrize("memory", [0, -1, 11, "8", True, 2.5, None])
     def test_memory(self, memory):

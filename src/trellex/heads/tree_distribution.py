@@ -12,6 +12,7 @@ from trellex.arrays import (
     best_of,
     doubled,
     draw,
+    is_inspectable,
     is_tensor,
     log_sigmoid,
     namespace,
@@ -24,6 +25,7 @@ from trellex.heads.distribution import Distribution
 TOGETHER = 4  # open prefixes of a row to follow at a time, unless more words are sought
 MOST_PRODUCTS = 1 << 24  # numbers to gather at a time, unless those of `TOGETHER` prefixes are more
 MOST_SCORES = 1 << 22  # of all words, to hold at a time, unless those of one row are more
+MOST_ON_DEVICE = 1 << 26  # the same on an accelerator
 
 
 class TreeDistribution(Distribution):
@@ -69,6 +71,8 @@ class TreeDistribution(Distribution):
 
     def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
         """Best prefixes first, some of each row at a time, until no open one is more probable than the k-th word."""
+        if not is_inspectable(h):
+            return self._topk_of_all(h, k)
         library, width = namespace(h), max(1, len(h) * self.hidden_size)
         together = min(max(TOGETHER, k), max(TOGETHER, MOST_PRODUCTS // width))
         scores = doubled(h[:, :1] * 0)  # log P of open prefixes [T, C]
@@ -92,6 +96,15 @@ class TreeDistribution(Distribution):
             scores = library.where(is_open, scores, -float("inf"))[left]
             nodes, scores = best_of(scores, int(counts.max(initial=0)), nodes[left])
             rows = rows[left]
+        return words, log_probs
+
+    def _topk_of_all(self, h: Array, k: int) -> tuple[Array, Array]:
+        """The same by all words, some rows at a time: an accelerator would be waited for in every round of a search."""
+        found, at_a_time = [], max(1, MOST_ON_DEVICE // self.vocab_size)
+        for first in range(0, max(1, len(h)), at_a_time):
+            words, log_probs = self._every_log_prob(h[first : first + at_a_time])
+            found.append(best_of(log_probs, k, words.expand(log_probs.shape)))
+        words, log_probs = (namespace(h).concatenate(parts) for parts in zip(*found, strict=True))
         return words, log_probs
 
     def _turn_scores(self, h: Array, nodes: Array, scores: Array) -> Array:

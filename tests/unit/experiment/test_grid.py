@@ -217,4 +217,5 @@ def test_shipped_grids_where_their_folders_exist(path, monkeypatch):
     assert len(jobs) == sum(len(block.data) * len(block.heads) * len(block.seeds) for block in grid.grid)
     if path.stem == "rivals":
         listed = [job.cell.method for job in jobs if job.shortlist and job.cell.corpus == "KFTT"]
-        assert listed == ["softmax", "softmax (tied)", "softmax, bpe", "softmax, unigram"]
+        smoothed = "softmax (label smoothing 0.1, tied)"
+        assert listed == ["softmax", "softmax (tied)", smoothed, "softmax, bpe", "softmax, unigram"]

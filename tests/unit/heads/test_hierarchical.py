@@ -33,6 +33,18 @@ class TestTopk:
         check_topk(random_head(spec, vocab, scale), hidden_states(6), (1, 2, 5, vocab, vocab + 3))
 
     @each
+    @pytest.mark.parametrize("vocab", [2, 3, 31, 32, 33])
+    @pytest.mark.parametrize("scale", [0, 0.1, 30, 1e6])
+    @pytest.mark.parametrize("most", [1, 1 << 20], ids=["row by row", "at once"])
+    def test_is_enumeration_by_all_words(self, spec, vocab, scale, most, monkeypatch):
+        """As on an accelerator."""
+        monkeypatch.setattr("trellex.heads.tree_distribution.is_inspectable", lambda _: False)
+        monkeypatch.setattr("trellex.heads.tree_distribution.MOST_ON_DEVICE", most)
+        head = random_head(spec, vocab, scale)
+        check_topk(head, hidden_states(6), (1, 2, 5, vocab, vocab + 3))
+        assert [found.shape for found in head.topk(hidden_states(0), 3)] == [(0, 3), (0, 3)]
+
+    @each
     def test_ties_between_words_and_prefixes(self, spec):
         """Logits of a few values: many words are as probable as one another and as open prefixes."""
         head = random_head(spec, 60)

@@ -9,16 +9,19 @@ import torch
 from mutations import seal
 
 import trellex
+from trellex.bulk.job import Job, Settings
 from trellex.codes import RandomCode
 from trellex.explanation import explain
 from trellex.heads import HeadSpec
 from trellex.loaded import LoadedModel
 from trellex.nmt.build import build_model
+from trellex.nmt.recorded_greedy import RecordedGreedy
 from trellex.nmt.settings import ModelSettings
 from trellex.nmt.word_codes import WordCodes
 from trellex.runtime.export import export
 from trellex.runtime.folder import MANIFEST
 from trellex.runtime.model import load_export
+from trellex.search import greedy
 from trellex.serve.languages import known_percent
 from trellex.shortlist.shortlist import Shortlist
 from trellex.text.manifest import TextSettings
@@ -170,6 +173,21 @@ class TestOthers:
         seen = translator.translate(LINES[:1], nbest=1, attention=True, replace_unknown=True)[0][0]
         assert seen.attention.source == LINES[0].split()
         assert "<unk>" not in seen.tokens
+
+    def test_greedy_search_of_a_gpu_reads_them(self):
+        model = loaded()
+        sources = [Translator(model).source_ids(line) for line in LINES if line]
+        expected = [best.words for best in greedy(model.model, sources)]
+        network, head = model.model.network, model.model.head
+        found = RecordedGreedy(network, head, is_recorded=False)(sources, [len(words) + 1 for words in expected])
+        assert [words[: len(one)] for words, one in zip(found, expected, strict=True)] == expected
+
+    def test_shards_are_told_how_to_read_them(self, exported):
+        folder = exported("fp32")
+        for symbol in (False, True):
+            settings = Settings(unknown_as_symbol=symbol)
+            translator = Job(model=folder, texts=folder, output=folder, settings=settings).load()
+            assert bool(translator.source_ids("walker")[0] == UNK) is symbol
 
     def test_languages_are_told_by_known_words(self):
         assert known_percent(Translator(loaded()), LINES[5]) == 50

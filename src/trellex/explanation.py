@@ -12,7 +12,7 @@ from trellex.heads.evidence import Candidate, Evidence, Reading, Shelf, evidence
 from trellex.search import SearchSettings, State, score
 from trellex.search.stopwatch import EncodingModel, TimedModel
 from trellex.shortlist.model import ListedModel
-from trellex.text.vocabulary import UNK, Vocabulary
+from trellex.text.vocabulary import Vocabulary
 from trellex.translator import MAX_TOKENS, Translator
 
 MOST_CANDIDATES = 100
@@ -137,7 +137,7 @@ def explain(
     columns = [*tokens, "</s>"], scored.log_probs, shares
     explained = [ExplainedWord(*facts) for facts in zip(*(column[:length] for column in columns), found, strict=True)]
     text = translator.detokenizer.detokenize(tokens)
-    surfaces, unknown = translator.source_surfaces(line), np.flatnonzero(source == UNK).tolist()
+    surfaces, unknown = translator.source_surfaces(line), np.flatnonzero(translator.are_unknown(source)).tolist()
     return Explanation(text, surfaces, unknown, explained, _milliseconds(timed), vocabulary)
 
 

@@ -32,6 +32,12 @@ MODEL_HELP = "An exported model, a run or a checkpoint; or en-ja or ja-en, which
 Model = Annotated[Path, typer.Argument(help=MODEL_HELP)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Verify = Annotated[bool, typer.Option(help="Compare the model's files with their checksums before they are used.")]
+UnknownAsSymbol = Annotated[
+    bool,
+    typer.Option(
+        "--unknown-as-symbol", help="Read unknown source words as <unk>, not by the codes of words like them."
+    ),
+]
 
 EXTRAS = {  # those that bring the modules which the base install has not
     **dict.fromkeys(("torch", "safetensors", "onnx"), "train"),

@@ -20,6 +20,7 @@ from trellex.search import Hypothesis, Model, SearchSettings, State, in_batches,
 from trellex.shortlist.model import ListedModel
 from trellex.shortlist.shortlist import Shortlist
 from trellex.text.lines import CHUNK
+from trellex.text.open_vocabulary import OpenVocabulary
 from trellex.text.tokenizers import Tokenizer, without_space
 from trellex.text.vocabulary import UNK
 
@@ -76,17 +77,22 @@ class Translator:
     Args:
         loaded: the model
         shortlist: the words that translations are made of, others for every sentence; for softmax models alone
+        unknown_as_symbol: whether unknown source words are all <unk>, even if the model could read their codes
 
     Attributes:
         model: what search runs on
         head: what its output layer is
     """
 
-    def __init__(self, loaded: LoadedModel[AModel], shortlist: Shortlist | None = None) -> None:
+    def __init__(
+        self, loaded: LoadedModel[AModel], shortlist: Shortlist | None = None, unknown_as_symbol: bool = False
+    ) -> None:
         self.model: Model = loaded.model if shortlist is None else ListedModel(loaded, shortlist)
         self.text, self.head, self._pieces = loaded.text, loaded.head, loaded.pieces
         self.source_tokenizer, self.detokenizer = self.text.tokenizer("source", self._pieces), self.text.detokenizer()
         self.source_vocabulary, self.target_vocabulary = loaded.source_vocabulary, loaded.target_vocabulary
+        code = None if unknown_as_symbol else getattr(loaded.model, "source_code", None)
+        self._source_words = self.source_vocabulary if code is None else OpenVocabulary(self.source_vocabulary, code)
 
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
@@ -223,7 +229,12 @@ class Translator:
                 yield None if scored is None else self._translations(line, [scored], attention)[0]
 
     def source_ids(self, line: str) -> NDArray[np.int64]:
-        return self.source_vocabulary.ids(self.source_tokenizer.tokenize(line))
+        """The words of a line, as the model reads them; an unknown one is UNK or, by its code, from V on."""
+        return self._source_words.ids(self.source_tokenizer.tokenize(line))
+
+    def are_unknown(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which source words are not in the vocabulary. ids [S] -> [S]"""
+        return (ids == UNK) | (ids >= len(self.source_vocabulary))
 
     def source_surfaces(self, line: str) -> list[str]:
         """The tokens that `source_ids` numbers, as they stand in the line: not in lower case, if they are cut alike."""
@@ -260,6 +271,7 @@ def load(
     decoding: str | None = None,
     verify: bool = True,
     shortlist: str | Path | Shortlist | None = None,
+    unknown_as_symbol: bool = False,
 ) -> Translator:
     """A translator from a folder that `trellex export` made, without torch; or from a run or checkpoint, with it.
 
@@ -270,6 +282,7 @@ def load(
         decoding: "paper" or "exact", instead of what a model in torch was trained with
         verify: compare the files with their checksums before they are used; one that was damaged could mistranslate
         shortlist: a file that `trellex shortlist` made, whose words alone are chosen from; for softmax models
+        unknown_as_symbol: read every unknown source word as <unk>, even if the model could read codes of words like it
     """
     folder = find_model(path)
     if shortlist is not None and not isinstance(shortlist, Shortlist):
@@ -280,7 +293,8 @@ def load(
         from trellex.runtime.model import load_export
 
         threads = as_count(1 if threads is None else threads, "threads")
-        return Translator(load_export(folder, threads, verify, by_rows=shortlist is not None), shortlist)
+        exported = load_export(folder, threads, verify, by_rows=shortlist is not None)
+        return Translator(exported, shortlist, unknown_as_symbol)
     try:
         from trellex.training.loading import load_checkpoint
     except ModuleNotFoundError as error:
@@ -292,4 +306,4 @@ def load(
         import torch
 
         torch.set_num_threads(as_count(threads, "threads"))
-    return Translator(load_checkpoint(folder, device, decoding, verify=verify), shortlist)
+    return Translator(load_checkpoint(folder, device, decoding, verify=verify), shortlist, unknown_as_symbol)

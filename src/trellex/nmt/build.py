@@ -15,6 +15,7 @@ from trellex.nmt.composed_embedding import ComposedEmbedding
 from trellex.nmt.lstm.network import LSTMNetwork
 from trellex.nmt.model import TranslationModel
 from trellex.nmt.network import Network
+from trellex.nmt.open_embedding import OpenEmbedding
 from trellex.nmt.settings import LSTMSettings, ModelSettings
 from trellex.nmt.shared_embedding import SharedEmbedding
 from trellex.nmt.word_codes import WordCodes
@@ -67,7 +68,7 @@ def _build(
     source_embedding: nn.Embedding | None = None
     if settings.embeddings.is_composed:
         codes = word_codes or WordCodes.of(settings.embeddings, source_size, target_size)
-        source_embedding = ComposedEmbedding(settings.embeddings, codes.source, size)
+        source_embedding = OpenEmbedding(settings.embeddings, codes.source, size)
         embedding = ComposedEmbedding(settings.embeddings, codes.target, size, spec.uses_embedding)
     elif spec.uses_embedding:
         embedding = SharedEmbedding(target_size, size)

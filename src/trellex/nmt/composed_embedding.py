@@ -46,9 +46,13 @@ class ComposedEmbedding(nn.Embedding):
 
     def forward(self, words: Tensor) -> Tensor:
         """words [..] -> vectors [.., E]"""
-        windows = self.windows.of(self.code.numbers(words)).view(words.numel(), self.windows.num_bits)
-        sums = embedding_bag(windows, self.parts()[0], mode="sum").view(*words.shape, self.embedding_dim)
-        return (sums + linear(embedding(words, self.residual), self.project)) * self.length
+        return self.composed(self.code.numbers(words), embedding(words, self.residual))
+
+    def composed(self, numbers: Tensor, residuals: Tensor) -> Tensor:
+        """Vectors of words by the numbers of their codes and their residuals. [..], [.., R] -> [.., E]"""
+        windows = self.windows.of(numbers).view(numbers.numel(), self.windows.num_bits)
+        sums = embedding_bag(windows, self.parts()[0], mode="sum").view(*numbers.shape, self.embedding_dim)
+        return (sums + linear(residuals, self.project)) * self.length
 
     def parts(self) -> tuple[Tensor, Tensor, Tensor]:
         """What adds up to the vectors: that of every window [W, E]; and residuals [V, R], to be multiplied by [E, R]"""

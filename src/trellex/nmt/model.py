@@ -142,6 +142,12 @@ class TranslationModel(nn.Module):
         return self.head.sample(state.hidden, temperature, generator).cpu().numpy()
 
     @property
+    def source_code(self) -> Code | None:
+        """That of source words, if an unknown one may be V + the number of its code instead of UNK."""
+        codes = self.network.word_codes
+        return codes.source if codes is not None and self.network.settings.embeddings.reads_unknown else None
+
+    @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
 

@@ -37,6 +37,11 @@ class EmbeddingSettings(Record, frozen=True):
     def is_composed(self) -> bool:
         return self.type == "composed"
 
+    @property
+    def reads_unknown(self) -> bool:
+        """Whether the code of an unknown word can be told from words like it, which share bits in clusters alone."""
+        return self.is_composed and self.code == "clusters"
+
     def build_code(self, vocab_size: int, vectors: Any = None) -> Code:
         """That of so many words. vectors: of the words, for clusters  [V, D]"""
         if self.code == "frequency":

@@ -32,7 +32,8 @@ class ComposedVectors:
     """
 
     def __init__(self, code: Code, memory: int, table: Floats, residuals: NDArray[np.int8], project: Floats) -> None:
-        self.windows, self.numbers = Windows(code.num_bits, memory), code.numbers(np.arange(code.vocab_size))
+        self.code, self.windows = code, Windows(code.num_bits, memory)
+        self.numbers = code.numbers(np.arange(code.vocab_size))
         self.table, self.residuals, self.project = table, residuals, project
 
     def __call__(self, words: Ints) -> Floats:
@@ -66,15 +67,20 @@ class ComposedVectors:
     def load(cls, export: Export, side: str, vocab_size: int, width: int) -> ComposedVectors:
         """Those that `save` wrote. Raises ValueError if they are not of so many words and numbers."""
         settings = export.manifest.model.embeddings
-        path = export.file(code_file(side))
-        try:
-            code = check_words(load_code(path), vocab_size)
-        except ValueError as error:
-            raise ValueError(f"{path}: not the code of its words ({error}); {REMEDY}") from error
+        code = load_word_code(export, side, vocab_size)
         count = Windows(code.num_bits, settings.memory).count
         table = RoundedVectors.load(export, f"{side}.windows", count, width)(np.arange(count))
         residuals = export.array(f"{side}.residuals", (vocab_size, settings.residual), np.int8, mapped=True)
         return cls(code, settings.memory, table, residuals, export.array(f"{side}.project", (settings.residual, width)))
+
+
+def load_word_code(export: Export, side: str, vocab_size: int) -> Code:
+    """The code of a side's words. Raises ValueError if it is not of so many."""
+    path = export.file(code_file(side))
+    try:
+        return check_words(load_code(path), vocab_size)
+    except ValueError as error:
+        raise ValueError(f"{path}: not the code of its words ({error}); {REMEDY}") from error
 
 
 class Parts(NamedTuple):

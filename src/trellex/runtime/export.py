@@ -11,6 +11,7 @@ from trellex.heads import SoftmaxHead
 from trellex.loaded import LoadedModel
 from trellex.nmt.composed_embedding import ComposedEmbedding
 from trellex.nmt.model import TranslationModel
+from trellex.nmt.word_codes import code_file
 from trellex.runtime.folder import RuntimeManifest, new_export
 from trellex.runtime.layers import layer_of
 from trellex.runtime.model import NETWORKS
@@ -52,6 +53,8 @@ def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str =
         if manifest.composes and model.network.word_codes is not None:
             for name, code in model.network.word_codes.by_file.items():
                 code.save(new / name)
+        elif model.source_code is not None:
+            model.source_code.save(new / code_file("source"))
         NETWORKS[manifest.model.type].save(new, manifest, weights)
         layer_of(manifest).save(new, manifest, weights)
 

@@ -55,6 +55,11 @@ class RuntimeManifest(Sealed):
         return self.is_compact and self.model.embeddings.is_composed
 
     @property
+    def reads_unknown(self) -> bool:
+        """Whether unknown source words are read by their codes; older exports of tables have no windows for them."""
+        return self.model.embeddings.reads_unknown and "source.windows.npy" in self.files
+
+    @property
     def variants(self) -> dict[str, str]:
         """The arithmetic of graphs by a part of their names: unsigned, or signed for CPUs that prefer it."""
         if not self.is_int8:

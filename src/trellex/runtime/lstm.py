@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trellex.codes import Code
 from trellex.heads.distribution import Distribution
 from trellex.runtime.composed import ComposedVectors
 from trellex.runtime.composed_shelves import ComposedShelves
 from trellex.runtime.composed_softmax import ComposedSoftmax
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
+from trellex.runtime.open_vectors import OpenVectors
 from trellex.runtime.session import Session
 from trellex.runtime.shelves import ShelvesLayer
 from trellex.runtime.vectors import GATES, RoundedVectors, Vectors
@@ -87,6 +89,10 @@ class RuntimeLSTM:
         else:
             sources = RoundedVectors if manifest.is_compact else Vectors
             self.source_vectors = sources.load(export, "source.vectors", source_size, source_width)
+        self.source_code: Code | None = None
+        if manifest.reads_unknown:
+            self.source_vectors = OpenVectors.load(export, self.source_vectors, source_size, source_width)
+            self.source_code = self.source_vectors.code
         if manifest.is_compact and isinstance(layer, ShelvesLayer | ComposedShelves | ComposedSoftmax):
             self.decoder.check(words=manifest.model.embedding_size)
             self.target_vectors = layer.vectors

@@ -15,6 +15,7 @@ from trellex.heads.spec import ShelvesSpec
 from trellex.runtime.composed import Parts
 from trellex.runtime.folder import RuntimeManifest
 from trellex.runtime.onnx_graph import MICROSOFT, GraphBuilder, Weights, quantized, write_graph
+from trellex.runtime.open_vectors import OpenVectors
 from trellex.runtime.rows import ZERO
 from trellex.runtime.vectors import GATES, RoundedVectors, Vectors
 
@@ -43,6 +44,9 @@ def save_lstm(folder: Path, manifest: RuntimeManifest, weights: Weights) -> None
     else:
         Vectors.save(source, of_source, is_half=False)
         Vectors.save(target, of_target, is_half=False)
+    if model.embeddings.reads_unknown and not manifest.composes:
+        parts = Parts.of(unbalanced, "encoder.embedding").scaled(1 / _largest(unbalanced) if is_int8 else 1)
+        OpenVectors.save(folder, parts.table, is_half=is_int8)
     write_graph(folder / "encoder", manifest, lambda arithmetic: _encoder_graph(weights, arithmetic))
     reads_gates, feeds = is_int8 and not is_compact, model.input_feeding
     write_graph(

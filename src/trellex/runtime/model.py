@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from trellex.codes import Code
 from trellex.heads.distribution import Distribution
 from trellex.heads.spec import SoftmaxSpec
 from trellex.loaded import LoadedModel
@@ -31,6 +32,9 @@ class RuntimeNetwork(Protocol):
     @property
     def has_attention(self) -> bool: ...
 
+    @property
+    def source_code(self) -> Code | None: ...
+
     def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> Any: ...
 
     def encode(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> Any: ...
@@ -43,6 +47,7 @@ class RuntimeModel:
 
     def __init__(self, network: RuntimeNetwork, layer: Distribution) -> None:
         self.network, self.layer, self.has_attention = network, layer, network.has_attention
+        self.source_code = network.source_code  # if an unknown source word may be V + the number of its code
         self.start, self.encode, self.step = network.start, network.encode, network.step
 
     def inference(self) -> AbstractContextManager[None]:

@@ -9,7 +9,6 @@ from starlette.exceptions import HTTPException
 
 from trellex.serve.batcher import Batcher, Pair
 from trellex.text.languages import language_name
-from trellex.text.vocabulary import UNK
 from trellex.translator import Translator
 
 AUTO = "auto"
@@ -80,4 +79,4 @@ class Languages:
 def known_percent(translator: Translator, text: str) -> int:
     """How many of a text's first words a model knows; 0 of no words."""
     ids = translator.source_ids(text[:LOOKED_AT])
-    return round(100 * float((ids != UNK).mean())) if len(ids) else 0
+    return round(100 * float((~translator.are_unknown(ids)).mean())) if len(ids) else 0

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from trellex.arrays import as_count
 from trellex.files import AnyPath, atomic_writer, check_file
 from trellex.records import Sealed, problems, sealed
-from trellex.text.vocabulary import MARKERS, Vocabulary
+from trellex.text.vocabulary import MARKERS, UNK, Vocabulary
 
 if TYPE_CHECKING:
     from trellex.shortlist.word_translations import Report
@@ -118,8 +118,9 @@ class Shortlist:
         return cls.of(source, target, found.ends, found.words, frequent)
 
     def words_for(self, source: NDArray[Any]) -> Ints:
-        """The target words for a sentence, rising. source: ids [S] -> ids [L]"""
-        words = np.sort(np.concatenate((self._always, *self._lists(source))))
+        """The target words for a sentence, rising; a word from V on is unknown. source: ids [S] -> ids [L]"""
+        known = np.where(np.asarray(source) < self.header.source_words, source, UNK)
+        words = np.sort(np.concatenate((self._always, *self._lists(known))))
         is_new = np.append(True, words[1:] != words[:-1])
         return words[is_new].astype(np.int64)  # faster than np.unique
 

@@ -32,10 +32,10 @@ MODEL_HELP = "An exported model, a run or a checkpoint; or en-ja or ja-en, which
 Model = Annotated[Path, typer.Argument(help=MODEL_HELP)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Verify = Annotated[bool, typer.Option(help="Compare the model's files with their checksums before they are used.")]
-UnknownAsSymbol = Annotated[
+SpellUnknown = Annotated[
     bool,
     typer.Option(
-        "--unknown-as-symbol", help="Read unknown source words as <unk>, not by the codes of words like them."
+        "--spell-unknown", help="Read unknown source words by codes of words spelt like them (composed vectors)."
     ),
 ]
 

@@ -77,7 +77,7 @@ class Translator:
     Args:
         loaded: the model
         shortlist: the words that translations are made of, others for every sentence; for softmax models alone
-        unknown_as_symbol: whether unknown source words are all <unk>, even if the model could read their codes
+        spell_unknown: whether unknown source words are read by codes of words spelt like them, if the model can
 
     Attributes:
         model: what search runs on
@@ -85,13 +85,13 @@ class Translator:
     """
 
     def __init__(
-        self, loaded: LoadedModel[AModel], shortlist: Shortlist | None = None, unknown_as_symbol: bool = False
+        self, loaded: LoadedModel[AModel], shortlist: Shortlist | None = None, spell_unknown: bool = False
     ) -> None:
         self.model: Model = loaded.model if shortlist is None else ListedModel(loaded, shortlist)
         self.text, self.head, self._pieces = loaded.text, loaded.head, loaded.pieces
         self.source_tokenizer, self.detokenizer = self.text.tokenizer("source", self._pieces), self.text.detokenizer()
         self.source_vocabulary, self.target_vocabulary = loaded.source_vocabulary, loaded.target_vocabulary
-        code = None if unknown_as_symbol else getattr(loaded.model, "source_code", None)
+        code = getattr(loaded.model, "source_code", None) if spell_unknown else None
         self._source_words = self.source_vocabulary if code is None else OpenVocabulary(self.source_vocabulary, code)
 
     @cached_property
@@ -271,7 +271,7 @@ def load(
     decoding: str | None = None,
     verify: bool = True,
     shortlist: str | Path | Shortlist | None = None,
-    unknown_as_symbol: bool = False,
+    spell_unknown: bool = False,
 ) -> Translator:
     """A translator from a folder that `trellex export` made, without torch; or from a run or checkpoint, with it.
 
@@ -282,7 +282,7 @@ def load(
         decoding: "paper" or "exact", instead of what a model in torch was trained with
         verify: compare the files with their checksums before they are used; one that was damaged could mistranslate
         shortlist: a file that `trellex shortlist` made, whose words alone are chosen from; for softmax models
-        unknown_as_symbol: read every unknown source word as <unk>, even if the model could read codes of words like it
+        spell_unknown: read unknown source words by codes of words spelt like them, where vectors are composed
     """
     folder = find_model(path)
     if shortlist is not None and not isinstance(shortlist, Shortlist):
@@ -294,7 +294,7 @@ def load(
 
         threads = as_count(1 if threads is None else threads, "threads")
         exported = load_export(folder, threads, verify, by_rows=shortlist is not None)
-        return Translator(exported, shortlist, unknown_as_symbol)
+        return Translator(exported, shortlist, spell_unknown)
     try:
         from trellex.training.loading import load_checkpoint
     except ModuleNotFoundError as error:
@@ -306,4 +306,4 @@ def load(
         import torch
 
         torch.set_num_threads(as_count(threads, "threads"))
-    return Translator(load_checkpoint(folder, device, decoding, verify=verify), shortlist, unknown_as_symbol)
+    return Translator(load_checkpoint(folder, device, decoding, verify=verify), shortlist, spell_unknown)

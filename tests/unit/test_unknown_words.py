@@ -85,8 +85,8 @@ class TestTorch:
         words = torch.arange(SIZE)
         assert torch.equal(model.network.source_embedding(words), model.eval().network.source_embedding(words))
 
-    def test_words_become_codes_unless_that_is_switched_off(self):
-        translator, symbols = Translator(loaded()), Translator(loaded(), unknown_as_symbol=True)
+    def test_words_become_codes_where_that_is_asked_for(self):
+        translator, symbols = Translator(loaded(), spell_unknown=True), Translator(loaded())
         for line in LINES:
             ids, tokens = translator.source_ids(line), line.split()
             assert translator.are_unknown(ids).tolist() == [token not in KNOWN for token in tokens]
@@ -99,7 +99,7 @@ class TestTorch:
     def test_other_vectors_keep_the_symbol(self, embeddings):
         model = loaded(embeddings=embeddings)
         assert model.model.source_code is None
-        found, symbols = Translator(model), Translator(model, unknown_as_symbol=True)
+        found, symbols = Translator(model, spell_unknown=True), Translator(model)
         assert [found.source_ids(line).tolist() for line in LINES] == [
             symbols.source_ids(line).tolist() for line in LINES
         ]
@@ -109,7 +109,8 @@ class TestExports:
     @pytest.mark.parametrize("head", ["binary-ec", TIED], ids=str)
     @pytest.mark.parametrize("beam", [1, 3])
     def test_torch_and_fp32_say_the_same(self, exported, head, beam):
-        ours, theirs = Translator(loaded(head)), trellex.load(exported("fp32", head=head))
+        ours = Translator(loaded(head), spell_unknown=True)
+        theirs = trellex.load(exported("fp32", head=head), spell_unknown=True)
         mine, other = (each.translate(LINES, beam=beam, nbest=1) for each in (ours, theirs))
         assert [[one.text for one in best] for best in mine] == [[one.text for one in best] for best in other]
         for one, two in zip(chain(*mine), chain(*other), strict=True):
@@ -125,9 +126,9 @@ class TestExports:
         np.testing.assert_allclose(other * scale, mine, atol={"fp32": 1e-5, "int8": 2e-2, "compact": 6e-2}[precision])
 
     @pytest.mark.parametrize("precision", ["int8", "compact"])
-    def test_others_translate_and_can_be_told_not_to(self, exported, precision):
+    def test_others_translate_with_codes_and_without(self, exported, precision):
         folder = exported(precision)
-        found, symbols = trellex.load(folder), trellex.load(folder, unknown_as_symbol=True)
+        found, symbols = trellex.load(folder, spell_unknown=True), trellex.load(folder)
         assert (found.source_ids(LINES[2]) >= SIZE).tolist() == [True, True, False]
         assert (symbols.source_ids(LINES[2]) == UNK).tolist() == [True, True, False]
         assert [bool(text) for text in found.translate(LINES)] == [True, True, True, True, False, True]
@@ -140,14 +141,14 @@ class TestExports:
 
     def test_an_older_export_keeps_the_symbol(self, exported):
         folder = exported("fp32")
-        expected = trellex.load(folder, unknown_as_symbol=True).translate(LINES)
+        expected = trellex.load(folder).translate(LINES)
         manifest = json.loads((folder / MANIFEST).read_text())
         for name in ("source.windows.npy", "code.source.json"):
             (folder / name).unlink()
             del manifest["files"][name]
         (folder / MANIFEST).write_text(json.dumps(manifest))
         seal(folder, MANIFEST)
-        assert trellex.load(folder).translate(LINES) == expected
+        assert trellex.load(folder, spell_unknown=True).translate(LINES) == expected
 
     @pytest.mark.parametrize("damage", ["code", "windows"])
     def test_what_does_not_fit_is_named(self, exported, damage):
@@ -164,7 +165,11 @@ class TestExports:
 class TestOthers:
     @pytest.mark.parametrize("kind", ["torch", "export"])
     def test_scores_attention_and_explanations(self, exported, kind):
-        translator = Translator(loaded()) if kind == "torch" else trellex.load(exported("fp32"))
+        translator = (
+            Translator(loaded(), spell_unknown=True)
+            if kind == "torch"
+            else trellex.load(exported("fp32"), spell_unknown=True)
+        )
         (best,) = translator.translate(LINES[:1], nbest=1)[0]
         (scored,) = translator.score([(LINES[0], best.text)])
         np.testing.assert_allclose(scored.log_probs[: len(best.log_probs)], best.log_probs, atol=1e-4)
@@ -176,7 +181,7 @@ class TestOthers:
 
     def test_greedy_search_of_a_gpu_reads_them(self):
         model = loaded()
-        sources = [Translator(model).source_ids(line) for line in LINES if line]
+        sources = [Translator(model, spell_unknown=True).source_ids(line) for line in LINES if line]
         expected = [best.words for best in greedy(model.model, sources)]
         network, head = model.model.network, model.model.head
         found = RecordedGreedy(network, head, is_recorded=False)(sources, [len(words) + 1 for words in expected])
@@ -184,13 +189,13 @@ class TestOthers:
 
     def test_shards_are_told_how_to_read_them(self, exported):
         folder = exported("fp32")
-        for symbol in (False, True):
-            settings = Settings(unknown_as_symbol=symbol)
+        for spelt in (False, True):
+            settings = Settings(spell_unknown=spelt)
             translator = Job(model=folder, texts=folder, output=folder, settings=settings).load()
-            assert bool(translator.source_ids("walker")[0] == UNK) is symbol
+            assert bool(translator.source_ids("walker")[0] == UNK) is not spelt
 
     def test_languages_are_told_by_known_words(self):
-        assert known_percent(Translator(loaded()), LINES[5]) == 50
+        assert known_percent(Translator(loaded(), spell_unknown=True), LINES[5]) == 50
 
     def test_shortlists_take_them_as_unknown(self):
         model = loaded(TIED)
@@ -198,4 +203,4 @@ class TestOthers:
         shortlist = Shortlist.of(model.source_vocabulary, model.target_vocabulary, ends, ends % 40)
         found = shortlist.words_for(np.array([4, SIZE, SIZE + 9]))
         assert found.tolist() == shortlist.words_for(np.array([4, UNK, UNK])).tolist()
-        assert len(Translator(model, shortlist).translate(LINES)) == len(LINES)
+        assert len(Translator(model, shortlist, spell_unknown=True).translate(LINES)) == len(LINES)

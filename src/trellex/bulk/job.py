@@ -23,7 +23,7 @@ class Settings(Record):
     decoding: str | None = None
     tokens: bool = False
     replace_unknown: bool = False
-    unknown_as_symbol: bool = False
+    spell_unknown: bool = False
     shortlist: str | None = None  # its SHA-256
     scores: bool = False  # JSON lines
     column: str | None = None  # of Parquet: what to translate
@@ -61,5 +61,5 @@ class Job(Record):
             decoding=self.settings.decoding,
             verify=self.verify,
             shortlist=self.shortlist,
-            unknown_as_symbol=self.settings.unknown_as_symbol,
+            spell_unknown=self.settings.spell_unknown,
         )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trellex.terminal import Json, Model, UnknownAsSymbol, Verify, errors_explained, examples, show
+from trellex.terminal import Json, Model, SpellUnknown, Verify, errors_explained, examples, show
 
 
 @examples("trellex score phrasebook/run test.en test.ja --calibration")
@@ -21,7 +21,7 @@ def score(
     calibration: Annotated[bool, typer.Option(help="Tell how often a word of probability p is right.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
     batch_tokens: Annotated[int, typer.Option(min=1, help="Source words scored side by side.")] = 2048,
-    unknown_as_symbol: UnknownAsSymbol = False,
+    spell_unknown: SpellUnknown = False,
     verify: Verify = True,
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads; 1 for an exported model unless given.")
@@ -45,7 +45,7 @@ def score(
             check_readable(path)
         if output is not None:
             check_new_file(output)
-        translator = load(model, threads=threads, device=device, verify=verify, unknown_as_symbol=unknown_as_symbol)
+        translator = load(model, threads=threads, device=device, verify=verify, spell_unknown=spell_unknown)
         table = Calibration()
 
         def observe(state: Any, words: Any) -> None:

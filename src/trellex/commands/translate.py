@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from trellex.commands.bulk import bulk_job, check_for_lines, check_for_ray, check_for_shards, translate_bulk
-from trellex.terminal import MODEL_HELP, UnknownAsSymbol, Verify, complain, errors_explained, examples, stderr, tell
+from trellex.terminal import MODEL_HELP, SpellUnknown, Verify, complain, errors_explained, examples, stderr, tell
 
 IN_JSON = Path("-")  # alignments in the JSON lines alone
 
@@ -57,7 +57,7 @@ def translate(
     replace_unknown: Annotated[
         bool, typer.Option("--replace-unknown", help="Put the source word that was looked at most in place of <unk>.")
     ] = False,
-    unknown_as_symbol: UnknownAsSymbol = False,
+    spell_unknown: SpellUnknown = False,
     alignments: Annotated[
         Path | None,
         typer.Option(
@@ -131,7 +131,7 @@ def translate(
         if is_bulk:
             how = {"seed": seed, "batch_tokens": batch_tokens, "decoding": decoding, "tokens": tokens}
             how |= {"replace_unknown": replace_unknown, "scores": with_scores, **asdict(settings)}
-            how["unknown_as_symbol"] = unknown_as_symbol
+            how["spell_unknown"] = spell_unknown
             how["shortlist"] = None if shortlist is None else sha256(shortlist)
             run = {"strict": strict, "threads": threads, "device": device, "verify": verify, "shortlist": shortlist}
             job = bulk_job(chosen, texts, column, new_column, how, **run)
@@ -159,7 +159,7 @@ def translate(
             decoding=decoding,
             verify=verify,
             shortlist=shortlist,
-            unknown_as_symbol=unknown_as_symbol,
+            spell_unknown=spell_unknown,
         )
         random, problems, done = np.random.default_rng(seed), 0, 0
         attends = alignments is not None or pictures is not None

@@ -237,7 +237,7 @@ class TestMemory:
     def test_nor_of_shelves_that_are_refused(self, monkeypatch):
         """A tempered word that no shelf gave is drawn from all shelves, some at a time."""
         monkeypatch.setattr(shelf_distribution, "PATIENCE", 0)
-        vocab = 1 << 17
+        vocab = 1 << 20
         spec, embedding = {"type": "shelves", "code": "frequency", "words": 1024}, nn.Embedding(vocab, 5)
         head = build_head(spec, hidden_size=H, vocab=vocab, embedding=embedding)
         with LargestTensor() as largest:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from trellex.arrays import bounded, has_kernels
 from trellex.heads.distribution import SoftmaxDistribution
+from trellex.heads.free_spec import FreeSpec
 from trellex.heads.head import Head, at_least_single
 from trellex.heads.projected_words import ProjectedWords, states_of, vectors_of
 from trellex.heads.proposals import Proposal
@@ -25,7 +26,7 @@ class ScoredHead(SoftmaxDistribution, Head):
         proposal: which words are drawn, if some are
     """
 
-    spec: SoftmaxSpec
+    spec: SoftmaxSpec | FreeSpec
     linear: nn.Linear | ProjectedWords
     proposal: Proposal | None
 

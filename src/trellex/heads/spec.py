@@ -1,7 +1,7 @@
 """What an output layer is, without computing it: its type and options, as recipes, models and results hold them.
 
-Every family of heads has a class here, rivals in `rival_spec`; a subclass of `HeadSpec` with forms of its name is known
-from then on.
+Every family of heads has a class here, free codes in `free_spec` and rivals in `rival_spec`; a subclass of `HeadSpec`
+with forms of its name is known from then on.
 """
 
 from __future__ import annotations

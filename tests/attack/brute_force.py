@@ -97,12 +97,13 @@ class HeadTarget(NumberTarget):
 
     def fair(self, random: Random) -> dict[str, Any]:
         size = random.choice([size for size in SIZES if size > 3])
-        family = random.choice(("softmax", "shelves", "binary", "binary-ec", "hybrid-N", "hybrid-N-ec"))
+        family = random.choice(("softmax", "shelves", "free", "binary", "binary-ec", "hybrid-N", "hybrid-N-ec"))
         spec: dict[str, Any] = {"type": family.replace("N", str(random.randrange(2, size)))}
         if family == "shelves":
             spec |= {"code": random.choice(("frequency", "random")), "words": random.choice((2, 4, 8, 64))}
             spec |= {"visit": random.choice((1, 2, 9)), "memory": random.choice((3, 4, 8))}
-            spec |= {"frequent": random.choice((0, 1, size // 2))}
+        elif family == "free":
+            spec |= {"bits": random.choice((8, 16, 256)), "label_smoothing": random.choice((0, 0.1))}
         elif family != "softmax":
             options = {
                 "code": random.choice(("frequency", "random", "huffman", {"type": "frequency", "vocab_size": size})),
@@ -180,13 +181,15 @@ def _compare(head: Any, h: Any) -> None:
 
 def _enumerated(head: Any, h: np.ndarray) -> np.ndarray:
     """log P of all words, by the definition. h [T, H] -> [T, V]"""
-    from by_hand import affine, log_softmax, shelf_log_probs, tied_scores
+    from by_hand import affine, free_log_probs, log_softmax, shelf_log_probs, tied_scores
     from enumeration import redundant_bits
     from scipy.special import logsumexp
 
     if head.spec.type == "shelves":
-        sizes = {name: getattr(head.spec, name) for name in ("words", "visit", "memory", "frequent")}
+        sizes = {name: getattr(head.spec, name) for name in ("words", "visit", "memory")}
         return shelf_log_probs(head, sizes, h)[0]
+    if head.spec.type == "free":
+        return free_log_probs(head, h)
     if head.spec.uses_embedding:
         return log_softmax(tied_scores(head.linear, head.owned.weight, h))
     if head.bits is None:

@@ -103,11 +103,13 @@ FOLDERS = [
     FolderTarget("corpus", workspace.CORPUS, _ids),
     FolderTarget("export", workspace.EXPORT, _translations),
     FolderTarget("shelves-export", workspace.SHELVES, _translations),
+    FolderTarget("free-export", workspace.FREE, _translations),
     FolderTarget("checkpoint", workspace.CHECKPOINT, _translations),
     FolderTarget("run", workspace.RUN, _translations),
     FolderTarget("resume", workspace.RUN, _end),
     FolderTarget("sealed-corpus", workspace.CORPUS, _ids, manifest=CORPUS_FILE),
     FolderTarget("sealed-export", workspace.EXPORT, _translations, manifest=EXPORT_FILE),
     FolderTarget("sealed-shelves-export", workspace.SHELVES, _translations, manifest=EXPORT_FILE),
+    FolderTarget("sealed-free-export", workspace.FREE, _translations, manifest=EXPORT_FILE),
     FolderTarget("sealed-resume", workspace.RUN, _end, manifest=f"{workspace.LAST}/{CHECKPOINT_FILE}"),
 ]

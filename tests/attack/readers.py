@@ -260,6 +260,7 @@ def _head_texts() -> list[bytes]:
         b"{type: binary, code: random, seed: 7, decoding: paper, label_smoothing: 0.1, reduction: mean}",
         b"{type: hybrid-9-ec, generators: complete, memory: 6, code: clusters}",
         b"{type: shelves, words: 32, visit: 4, memory: 6, shelf_weight: 0.5}",
+        b"{type: free, bits: 128, loss: sampled, samples: 99}",
     ]
 
 

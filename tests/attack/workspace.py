@@ -13,9 +13,10 @@ PAIRS, HELD_OUT = 60, 6
 STEPS, MORE_STEPS = 120, 4  # of the run, and of going on with it
 LINES = 3  # to translate
 LAST = f"step-{STEPS:09d}"  # of the run's checkpoints
-CORPUS, RUN, CHECKPOINT, EXPORT, SHELVES = "corpus", "run", f"run/{LAST}", "export", "shelves"
+CORPUS, RUN, CHECKPOINT, EXPORT, SHELVES, FREE = "corpus", "run", f"run/{LAST}", "export", "shelves", "free"
 HEAD = {"type": "hybrid-16-ec", "loss": "trellis", "code": "random"}
 SHELVES_HEAD = {"type": "shelves", "code": "random", "words": 4, "visit": 2, "memory": 3}
+FREE_HEAD = {"type": "free", "bits": 16}
 
 
 def make(work: Path) -> None:
@@ -65,7 +66,7 @@ def _train(max_steps: int, run: Path = Path(RUN)) -> None:
 
 
 def _export() -> None:
-    """That of the run, and one with shelves and weights as they are drawn."""
+    """That of the run, and one with shelves and one with free codes, their weights as they are drawn."""
     import torch
 
     from trellex.loaded import LoadedModel
@@ -77,8 +78,9 @@ def _export() -> None:
     export(loaded, Path(EXPORT))
     torch.manual_seed(0)
     vocabularies = loaded.source_vocabulary, loaded.target_vocabulary
-    model = build_model(loaded.model.network.settings, SHELVES_HEAD, len(vocabularies[0]), vocabularies[1]).eval()
-    export(LoadedModel(model, loaded.text, *vocabularies, model.head.spec), Path(SHELVES))
+    for head, name in ((SHELVES_HEAD, SHELVES), (FREE_HEAD, FREE)):
+        model = build_model(loaded.model.network.settings, head, len(vocabularies[0]), vocabularies[1]).eval()
+        export(LoadedModel(model, loaded.text, *vocabularies, model.head.spec), Path(name))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Rivals of code heads through the command line: trained, resumed, exported, and translating alike in both."""
+"""Free codes and rivals through the command line: trained, resumed, exported, and translating alike in both."""
 
 import json
 
@@ -10,6 +10,8 @@ HEADS = {
     "hierarchical (clusters)": {"type": "hierarchical", "code": "clusters"},
     "adaptive (cutoffs [100, 400])": {"type": "adaptive", "cutoffs": [100, 400]},
     "differentiated": "differentiated",
+    "free (bits 16)": {"type": "free", "bits": 16},
+    "free (sampled, samples 50)": {"type": "free", "loss": "sampled", "samples": 50},
     "softmax (sampled, samples 50)": {"type": "softmax", "loss": "sampled", "samples": 50},
     "softmax (clusters, tied, sampled, samples 8, proposal code)": {
         **{"type": "softmax", "tied": True, "loss": "sampled", "samples": 8},

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import trellex.heads.rival_spec  # noqa: F401  rivals are known by name from then on
+import trellex.heads.free_spec
+import trellex.heads.rival_spec  # noqa: F401  both are known by name from then on
 from trellex.heads.spec import HeadSpec
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ from trellex.arrays import as_count
 from trellex.heads.adaptive import AdaptiveHead
 from trellex.heads.binary import BinaryHead
 from trellex.heads.differentiated import DifferentiatedHead
+from trellex.heads.free import FreeHead
+from trellex.heads.free_spec import FreeSpec
 from trellex.heads.head import Head
 from trellex.heads.hierarchical import HierarchicalHead
 from trellex.heads.hybrid import HybridHead
@@ -32,6 +34,7 @@ HEADS: dict[type[HeadSpec], type[Head]] = {
     BinarySpec: BinaryHead,
     HybridSpec: HybridHead,
     ShelvesSpec: ShelvesHead,
+    FreeSpec: FreeHead,
     HierarchicalSpec: HierarchicalHead,
     AdaptiveSpec: AdaptiveHead,
     DifferentiatedSpec: DifferentiatedHead,
@@ -42,7 +45,8 @@ def build_head(spec: Any, *, hidden_size: int, vocab: Any, embedding: nn.Embeddi
     """The output layer that `spec` describes.
 
     Args:
-        spec: "softmax", "binary", "binary-ec", "hybrid-N", "hybrid-N-ec", "shelves", or a rival such as "hierarchical";
+        spec: "softmax", "binary", "binary-ec", "hybrid-N", "hybrid-N-ec", "shelves", "free", or a rival such as
+            "hierarchical";
             or a mapping with that as its "type" and options: the fields of the family's class in `trellex.heads.spec`,
             such as {"loss": "trellis"}
         hidden_size: H

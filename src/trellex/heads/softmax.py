@@ -11,53 +11,31 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from trellex.arrays import bounded, has_kernels
-from trellex.heads.distribution import SoftmaxDistribution
-from trellex.heads.head import Cost, Head, at_least_single, linear_cost
-from trellex.heads.proposals import CodeProposal, Proposal, proposal_of
-from trellex.heads.sampled_losses import LOSSES
+from trellex.heads.head import Cost, at_least_single, linear_cost
+from trellex.heads.proposals import CodeProposal, proposal_of
+from trellex.heads.scored import ScoredHead
 from trellex.heads.selection import Selection
 from trellex.heads.spec import SoftmaxSpec
-from trellex.heads.tied import TiedWords, factors_of
-from trellex.heads.word_scores import scores_of
+from trellex.heads.tied import TiedWords
 
 
-class SoftmaxHead(SoftmaxDistribution, Head):
+class SoftmaxHead(ScoredHead):
     """Softmax over all V words: what the others are measured against. O(HV) time and memory.
 
-    Tied, its scores are those of the decoder's word vectors, and the memory is that of the scores alone. A loss by
-    drawn words is that of training mode; in evaluation mode it is −log P, and all else never depends on it.
+    Tied, its scores are those of the decoder's word vectors, and the memory is that of the scores alone.
     """
 
     spec: SoftmaxSpec
+    linear: nn.Linear | TiedWords
 
     def __init__(self, spec: SoftmaxSpec, hidden_size: int, vocab: Any, embedding: Any = None) -> None:
         super().__init__(spec, hidden_size, vocab)
         self.linear = TiedWords(hidden_size, embedding) if spec.tied else nn.Linear(hidden_size, self.vocab_size)
-        self.proposal: Proposal | None = None if spec.loss == "full" else proposal_of(spec, hidden_size, vocab)
+        self.proposal = None if spec.loss == "full" else proposal_of(spec, hidden_size, vocab)
         if isinstance(self.proposal, CodeProposal):
             self.code = self.proposal.code
         if spec.loss == "nce":  # scores are to be log P, which equal chances are nearer to than a sum of V
             nn.init.constant_(self.linear.bias, -math.log(self.vocab_size))
-
-    def _logits(self, h: Tensor) -> Tensor:
-        return at_least_single(self.linear(h))
-
-    def _loss(self, h: Tensor, target: Tensor) -> Tensor:
-        if self.proposal is not None and self.training:
-            return self._sampled_loss(self.proposal, h, target)
-        if has_kernels(h) and not self.label_smoothing and h.dtype != torch.float64:
-            from trellex.heads.fused_cross_entropy import cross_entropy
-
-            return bounded(cross_entropy(*factors_of(self.linear, h), self.linear.bias, target))
-        smoothing, logits = self.label_smoothing, self._logits(h)
-        return bounded(nn.functional.cross_entropy(logits, target, reduction="none", label_smoothing=smoothing))
-
-    def _sampled_loss(self, proposal: Proposal, h: Tensor, target: Tensor) -> Tensor:
-        """That of the drawn words, and the proposal's own."""
-        samples = proposal.draw(h, target, self.spec.num_samples)
-        of_target, scores = scores_of(self.linear, h, target, samples.words)
-        return bounded(LOSSES[self.spec.loss](of_target, scores, target, samples) + samples.loss)
 
     def cost(self) -> Cost:
         """That of reading words; training by drawn words computes the scores of those alone, and has its proposal."""

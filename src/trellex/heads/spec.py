@@ -1,7 +1,7 @@
 """What an output layer is, without computing it: its type and options, as recipes, models and results hold them.
 
-Every family of heads has a class here, rivals in `rival_spec`; a subclass of `HeadSpec` with forms of its name is known
-from then on.
+Every family of heads has a class here, free codes in `free_spec` and rivals in `rival_spec`; a subclass of `HeadSpec`
+with forms of its name is known from then on.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ CODES = ("frequency", "random", "huffman", "clusters", "brown")
 FROM_TEXT = ("clusters", "brown")  # those that are learned from the text of a training
 MEMORY = 8  # of complete trellises
 MAX_DIGITS = 18  # of N in a type such as hybrid-N
+SAMPLES = 1024  # words that are drawn for all tokens of a batch
 
 
 class HeadSpec(Record):
@@ -81,6 +82,10 @@ class HeadSpec(Record):
     def with_options(self, **options: Any) -> HeadSpec:
         """The same with some options replaced, checked again."""
         return self.parse({**self.options(), **options})
+
+    def is_unusual(self, name: str) -> bool:
+        """Whether an option was given, and is not as by default."""
+        return name in self.model_fields_set and getattr(self, name) != type(self).model_fields[name].default
 
     def options(self) -> dict[str, Any]:
         """What was given, the type first."""
@@ -296,22 +301,14 @@ class SoftmaxSpec(CodedSpec):
 
     @model_validator(mode="after")
     def _sampling_fits(self) -> Self:
-        fields = type(self).model_fields
-        given = {name for name in self.model_fields_set if getattr(self, name) != fields[name].default}
-        for name in ("samples", "proposal"):
-            if name in given and self.loss == "full":
-                raise ValueError(f"{name}: is of a loss by drawn words; add loss: sampled, or leave it out")
+        check_drawn(self, "samples", "proposal")
         for name in ("memory", "code", "seed"):
-            if name in given and not self.has_code:
+            if self.is_unusual(name) and not self.has_code:
                 raise ValueError(f"{name}: is of the code that proposes words; add proposal: code, or leave it out")
         if self.has_code and self.loss == "negative":
             raise ValueError(
                 "proposal: negative sampling learns how P differs from the proposal, and the code is to differ little; "
                 "use log-uniform, or loss: nce"
-            )
-        if self.loss != "full" and self.label_smoothing:
-            raise ValueError(
-                "label_smoothing: the mean over all words would take the scores of all; set it to 0, or loss to full"
             )
         return self
 
@@ -325,7 +322,7 @@ class SoftmaxSpec(CodedSpec):
 
     @property
     def num_samples(self) -> int:
-        return self.samples or (64 if self.proposal == "code" else 1024)
+        return self.samples or (64 if self.proposal == "code" else SAMPLES)
 
     def _peculiarities(self, *as_usual: str) -> list[str]:
         return super()._peculiarities(*as_usual, *(["loss", "proposal"] if self.loss == "full" else []))
@@ -499,6 +496,17 @@ class ShelvesSpec(CodedSpec):
     def shelf_bits(self, num_bits: int) -> int:
         """How many of the B bits of a code find the shelf; there are at least two."""
         return max(1, num_bits - (self.words.bit_length() - 1))
+
+
+def check_drawn(spec: Any, *names: str) -> None:
+    """Raises ValueError if options of these names, which drawn words have, or label smoothing do not fit the loss."""
+    for name in names:
+        if spec.is_unusual(name) and spec.loss == "full":
+            raise ValueError(f"{name}: is of a loss by drawn words; add loss: sampled, or leave it out")
+    if spec.loss != "full" and spec.label_smoothing:
+        raise ValueError(
+            "label_smoothing: the mean over all words would take the scores of all; set it to 0, or loss to full"
+        )
 
 
 def size_of(vocab: Any) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from trellex.heads.distribution import Distribution
+from trellex.heads.free_spec import FreeSpec
 from trellex.heads.rival_spec import AdaptiveSpec, DifferentiatedSpec, HierarchicalSpec
 from trellex.heads.spec import (
     BinarySpec,
@@ -20,6 +21,7 @@ from trellex.runtime.composed_shelves import ComposedShelves
 from trellex.runtime.composed_softmax import ComposedSoftmax
 from trellex.runtime.differentiated import DifferentiatedLayer
 from trellex.runtime.folder import Export, RuntimeManifest
+from trellex.runtime.free import FreeLayer
 from trellex.runtime.hierarchical import HierarchicalLayer
 from trellex.runtime.hybrid import HybridLayer
 from trellex.runtime.shelves import ShelvesLayer
@@ -51,6 +53,7 @@ LAYERS: dict[type[HeadSpec], type[Layer]] = {
     BinarySpec: CodeLayer,
     HybridSpec: HybridLayer,
     ShelvesSpec: ShelvesLayer,
+    FreeSpec: FreeLayer,
     HierarchicalSpec: HierarchicalLayer,
     AdaptiveSpec: AdaptiveLayer,
     DifferentiatedSpec: DifferentiatedLayer,

@@ -60,7 +60,8 @@ SHELVES = [
 HIERARCHICAL = [{"type": "hierarchical", "code": code} for code in ("huffman", "frequency", "random")]
 ADAPTIVE = [{"type": "adaptive", "div_value": 2.0}, {"type": "adaptive", "cutoffs": [1], "div_value": 1.5}]
 DIFFERENTIATED = ["differentiated", {"type": "differentiated", "cutoffs": [1], "units": [4, 2]}]
-RIVALS = [*HIERARCHICAL, *ADAPTIVE, *DIFFERENTIATED]
+FREE = ["free", {"type": "free", "bits": 8}]
+RIVALS = [*HIERARCHICAL, *ADAPTIVE, *DIFFERENTIATED, *FREE]
 
 
 def name_of(spec):
@@ -81,7 +82,7 @@ def families(vocab):
     frequent = min(9, vocab - 1)
     hybrids = [f"hybrid-{frequent}", f"hybrid-{frequent}-ec"] if frequent >= 2 else []
     shelves = [*SHELVES[:3], *([SHELVES[-2]] if vocab > 10 else [])]
-    rivals = [*HIERARCHICAL[::2], ADAPTIVE[0], DIFFERENTIATED[0]]
+    rivals = [*HIERARCHICAL[::2], ADAPTIVE[0], DIFFERENTIATED[0], FREE[1]]
     return ["softmax", TIED, *shelves, *rivals, "binary", "binary-ec", *hybrids]
 
 
@@ -217,6 +218,17 @@ def differentiated_log_probs(head, h):
     return log_softmax(h @ matrix.T + np.concatenate(biases))
 
 
+def free_log_probs(head, h):
+    """log P of all words by the signs of their latents, word by word and bit by bit. [T, V]"""
+    weights = head.linear.project.weight, head.linear.latent, head.linear.bias
+    project, latent, bias = (weight.detach().double().numpy() for weight in weights)
+    scores = np.zeros((len(h), head.vocab_size))
+    for word in range(head.vocab_size):
+        for bit, number in enumerate((h @ project.T / len(project) ** 0.5).T):
+            scores[:, word] += number if latent[word, bit] >= 0 else -number
+    return log_softmax(scores + bias)
+
+
 class ByHand:
     """One head with the frequency code, one without bits with any, and hidden states h [T, H].
 
@@ -234,6 +246,9 @@ class ByHand:
                 return
             if family == "differentiated":
                 self.log_v = differentiated_log_probs(head, h)
+                return
+            if family == "free":
+                self.log_v = free_log_probs(head, h)
                 return
             if family == "hierarchical":
                 self.log_v = tree_log_probs(head, h)

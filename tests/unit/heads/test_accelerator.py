@@ -24,6 +24,7 @@ SPECS = [
     {"type": "hierarchical", "code": "random"},
     {"type": "adaptive", "div_value": 2.0},
     "differentiated",
+    "free",
 ]
 
 

@@ -146,6 +146,12 @@ class TestCost:
         assert cost == Cost(outputs=65536, bits=0, parameters=products + 65536, multiply_adds=products)
         assert cost.parameters == size
 
+    def test_of_free_codes_latents_are_counted(self):
+        cost, size = cost_and_size({"type": "free", "bits": 128}, 65536)
+        products = 512 * 128 + 65536 * 128
+        assert cost == Cost(outputs=65536, bits=0, parameters=products + 65536, multiply_adds=products)
+        assert cost.parameters == size
+
     def test_of_two_layers_together(self):
         assert Cost(1, 2, 3, 4) + Cost(10, 20, 30, 40) == Cost(11, 22, 33, 44)
 

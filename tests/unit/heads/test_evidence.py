@@ -167,6 +167,7 @@ def test_the_best_are_those_of_topk(layer_and_states, head):
         ({"type": "hierarchical", "code": "random"}, {"words": 40, "outputs": 6}),
         ({"type": "adaptive", "cutoffs": [10, 25]}, {"words": 40, "outputs": 12 + 15}),
         ("differentiated", {"words": 40, "outputs": 40}),
+        ("free", {"words": 40, "outputs": 40}),
         (COMPLETE[0], {"words": 40, "outputs": 31, "bits": 6, "states": 8}),
         (SHELVES, {"words": 40, "outputs": 15 + 6, "shelves": 16, "visited": 2, "words on a shelf": 3}),
     ],

@@ -30,6 +30,8 @@ SPECS = [
     {"type": "adaptive", "div_value": 2.0},
     "differentiated",
     {"type": "differentiated", "label_smoothing": 0.1},
+    "free",
+    {"type": "free", "bits": 8, "label_smoothing": 0.1},
 ]
 LIMITS = {torch.float64: 1.7e308, torch.float32: 3.3e38, torch.bfloat16: 3.3e38, torch.float16: 6.5e4}
 

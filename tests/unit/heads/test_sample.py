@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 import torch
-from by_hand import ADAPTIVE, DIFFERENTIATED, HIERARCHICAL, SHELVES, TIED, ByHand, hidden_states, name_of, random_head
+from by_hand import (
+    ADAPTIVE,
+    DIFFERENTIATED,
+    FREE,
+    HIERARCHICAL,
+    SHELVES,
+    TIED,
+    ByHand,
+    hidden_states,
+    name_of,
+    random_head,
+)
 from scipy.stats import chisquare
 
 HYBRIDS = ["hybrid-6", "hybrid-6-ec", {"type": "hybrid-6-ec", "numbering": "rare"}]
@@ -14,7 +25,7 @@ MIXED = [{"type": kind, "mixtures": 3} for kind in ("binary", "binary-ec", "hybr
     {"type": "hybrid-6-ec", "mixtures": 2, "numbering": "paper"},
 ]
 COMPLETE = [{"type": kind, "generators": "complete", "memory": 3} for kind in ("binary-ec", "hybrid-6-ec")]
-RIVALS = [*HIERARCHICAL, *DIFFERENTIATED, ADAPTIVE[0], {"type": "adaptive", "cutoffs": [6], "div_value": 1.5}]
+RIVALS = [*HIERARCHICAL, *DIFFERENTIATED, *FREE, ADAPTIVE[0], {"type": "adaptive", "cutoffs": [6], "div_value": 1.5}]
 ALL = SINGLE + LAYERED + MIXED + COMPLETE + SHELVES + RIVALS
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, cluster_code, ordered_code
+from trellex.heads.free_spec import FreeSpec
 from trellex.heads.rival_spec import AdaptiveSpec, DifferentiatedSpec, HierarchicalSpec
 from trellex.heads.spec import (
     AnyHeadSpec,
@@ -52,6 +53,9 @@ WRITTEN = [
     "adaptive",
     {"type": "adaptive", "cutoffs": [2000, 10000], "div_value": 2.0},
     {"type": "hierarchical", "code": "random", "seed": 3},
+    "free",
+    {"type": "free", "bits": 128, "label_smoothing": 0.1},
+    {"type": "free", "loss": "sampled", "samples": 500},
 ]
 written = pytest.mark.parametrize("spec", WRITTEN, ids=str)
 
@@ -75,6 +79,7 @@ class TestParse:
             ("hierarchical", HierarchicalSpec),
             ("differentiated", DifferentiatedSpec),
             ("adaptive", AdaptiveSpec),
+            ("free", FreeSpec),
         ],
     )
     def test_the_name_tells_the_family(self, name, kind):
@@ -206,6 +211,9 @@ class TestLabel:
                 "hybrid-2048-ec (complete, memory 6, clusters, mixtures 2)",
             ),
             ("shelves", "shelves"),
+            ("free", "free"),
+            ({"type": "free", "bits": 64, "loss": "full"}, "free"),
+            ({"type": "free", "bits": 128, "loss": "sampled", "samples": 9}, "free (bits 128, sampled, samples 9)"),
             ("hierarchical", "hierarchical"),
             ({"type": "differentiated", "units": [5, 3]}, "differentiated (units [5, 3])"),
             ({"type": "adaptive", "div_value": 4.0}, "adaptive"),
@@ -258,7 +266,7 @@ class TestLabel:
             {"type": "binary-ec", "loss": "trellis"},
             *("hybrid-9-ec", "hybrid-10-ec", {"type": "hybrid-2048-ec", "decoding": "paper"}),
             *({"type": "hybrid-2048-ec", "generators": "complete", "memory": memory} for memory in (6, 8)),
-            *("shelves", {"type": "shelves", "visit": 4}, "hierarchical", "adaptive", "differentiated"),
+            *("shelves", {"type": "shelves", "visit": 4}, "free", "hierarchical", "adaptive", "differentiated"),
         ]
         specs = [parse(name) for name in names]
         assert sorted(reversed(specs), key=lambda spec: spec.order) == specs
@@ -528,6 +536,21 @@ class TestMistakes:
                 for units in ([0, 5], [1.5], 7, [True, 3])
             ),
             ({"type": "hierarchical", "loss": "trellis"}, "^loss: not an option of hierarchical"),
+            *(
+                ({"type": "free", "bits": bits}, f"^bits: expected a multiple of 8, such as 64, got {bits}")
+                for bits in (9, 63, 255)
+            ),
+            ({"type": "free", "bits": 0}, "^bits: Input should be greater than or equal to 8, got 0"),
+            ({"type": "free", "bits": 264}, "^bits: Input should be less than or equal to 256, got 264"),
+            ({"type": "free", "bits": 64.0}, "^bits: Input should be a valid integer, got 64.0"),
+            ({"type": "free", "loss": "trellis"}, "^loss: Input should be 'full' or 'sampled', got 'trellis'"),
+            ({"type": "free", "samples": 9}, "^samples: is of a loss by drawn words; add loss: sampled, or leave it"),
+            ({"type": "free", "loss": "sampled", "samples": 0}, "^samples: Input should be greater than or equal to 1"),
+            (
+                {"type": "free", "loss": "sampled", "label_smoothing": 0.1},
+                "^label_smoothing: the mean over all words would take the scores of all; set it to 0, or loss to full",
+            ),
+            ({"type": "free", "code": "random"}, "^code: not an option of free"),
             (
                 {"type": "hierarchical", "code": "gray"},
                 "^code: .*expected one of frequency, random, huffman, clusters",

@@ -12,7 +12,8 @@ HEADS = ["softmax", "binary", "binary-ec", {"type": "binary-ec", "mixtures": 2},
 HEADS += [{"type": name, "loss": "trellis", "label_smoothing": 0.1} for name in ("binary-ec", "hybrid-16-ec")]
 HEADS += [{"type": "hybrid-16-ec", "generators": "complete"}, {"type": "shelves", "code": "random", "words": 4}]
 HEADS += [{"type": "softmax", "loss": "sampled"}, {"type": "softmax", "loss": "nce", "proposal": "code", "tied": True}]
-HEADS += [{"type": "hierarchical", "code": "random"}, "adaptive", "differentiated"]
+HEADS += [{"type": "hierarchical", "code": "random"}, "adaptive", "differentiated", "free"]
+HEADS += [{"type": "free", "loss": "sampled", "samples": 9}]
 
 
 def build(spec):

@@ -32,6 +32,7 @@ RECORDABLE = [
     {"type": "hybrid-9-ec", "mixtures": 3},
     SHELVES,
     "differentiated",
+    {"type": "free", "bits": 16},
 ]
 OTHERS = [
     "hybrid-9",

@@ -63,8 +63,11 @@ MODELS = [
     ("binary-ec", {"embeddings": COMPOSED}),
     (TIED, {"embeddings": COMPOSED, "target_size": 300, "hidden_size": 32}),
     (SHELVES, {"embeddings": COMPOSED, "input_feeding": True}),
+    ("free", {"input_feeding": True}),
+    ({"type": "free", "bits": 8, "loss": "sampled"}, {"target_size": 300, "hidden_size": 32}),
+    ({"type": "free", "bits": 256}, {"target_size": 301, "embeddings": COMPOSED}),
 ]
-OF_EACH_KIND = [MODELS[place] for place in (0, 2, 4, 6, 9, 12, 16, 17, 22, 24, 27, 28, 30, 31, 32, 34, 36, 37)]
+OF_EACH_KIND = [MODELS[place] for place in (0, 2, 4, 6, 9, 12, 16, 17, 22, 24, 27, 28, 30, 31, 32, 34, 36, 37, 44)]
 
 
 def each(models):

@@ -200,7 +200,7 @@ class TestTranslator:
         assert np.isfinite(scored[0].log_probs).all()
         assert np.isneginf(scored[1].log_probs[0])
 
-    @pytest.mark.parametrize("head", ["binary-ec", "hybrid-9", "differentiated", "adaptive", "hierarchical"])
+    @pytest.mark.parametrize("head", ["binary-ec", "hybrid-9", "differentiated", "adaptive", "hierarchical", "free"])
     def test_other_heads_are_refused(self, both, shortlist_for, head):
         loaded, _, folder = both(head)
         message = f"shortlist: it chooses rows of .*, which a softmax has and {head} has not; leave the shortlist out"

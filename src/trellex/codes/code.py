@@ -10,16 +10,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from trellex.arrays import (
-    Array,
-    as_bits,
-    as_count,
-    as_integers,
-    bits_to_number,
-    is_inspectable,
-    namespace,
-    number_to_bits,
-)
+from trellex.arrays import Array, as_bits, as_count, as_integers, bits_to_number, is_inspectable, number_to_bits
 from trellex.files import atomic_writer
 from trellex.records import read_json
 
@@ -80,7 +71,7 @@ class Code(ABC):
 
     def table_like(self, numbers: Array) -> Array | None:
         """Without automaton: the words of 0 … V−1, where some numbers are; None where each is its own word. -> [V]"""
-        return self._words(namespace(numbers).arange(self.vocab_size, device=numbers.device))
+        return None
 
     @abstractmethod
     def _numbers(self, ids: Array) -> Array: ...

@@ -23,9 +23,6 @@ class FrequencyCode(Code):
         vocab_size = check_vocab_size(vocab_size)
         super().__init__(vocab_size, (vocab_size - 1).bit_length())
 
-    def table_like(self, numbers: Array) -> Array | None:
-        return None
-
     def _numbers(self, ids: Array) -> Array:
         return ids
 

@@ -85,6 +85,38 @@ def test_of_shelves(words, visit, code, scale):
         assert torch.equal(found.where(found >= 0, best), best)
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"type": "binary-ec", "loss": "trellis", "code": "random"},
+        {"type": "binary-ec", "generators": "complete", "memory": 4, "code": "frequency"},
+        {"type": "binary-ec", "decoding": "paper"},
+        {"type": "hybrid-33-ec", "loss": "trellis", "code": "random"},
+        {"type": "hybrid-33-ec", "decoding": "paper"},
+        {"type": "hybrid-33", "decoding": "paper"},
+        {"type": "shelves", "words": 16, "visit": 3, "memory": 4, "code": "random"},
+    ],
+    ids=str,
+)
+def test_output_layers_choose_by_them_what_they_choose_without(spec, monkeypatch):
+    """Where there is no GPU, as if there was one."""
+    torch.manual_seed(4)
+    embedding = nn.Embedding(V, 10)
+    head, h = build_head(spec, hidden_size=H, vocab=V, embedding=embedding), hidden_states(4.0)
+    with torch.no_grad():
+        expected = head.best(h)
+        if PLACE == "cuda":
+            head.cuda()
+            embedding.cuda()
+        else:
+            monkeypatch.setattr(fused_words, "ROWS", 64)
+            for name in ("distribution", "shelf_distribution", "shelves"):
+                monkeypatch.setattr(f"trellex.heads.{name}.has_kernels", lambda _: True)
+        found = head.best_at_once(h.to(PLACE)).cpu()
+    assert torch.equal(found.where(found >= 0, expected) if spec["type"] == "shelves" else found, expected)
+    assert (found >= 0).any()
+
+
 def test_no_rows():
     empty = torch.empty(0, device=PLACE)
     numbers = empty.long()

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from trellex.arrays import is_inspectable
 from trellex.nmt.lstm.attention import ConcatAttention
 from trellex.nmt.lstm.layer import LSTM
 
@@ -78,7 +79,8 @@ class Decoder(nn.Module):
 
     def _run(self, inputs: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """inputs [N, T, E] -> outputs [N, T, H]"""
-        hidden, (h, c) = self.lstm(inputs, (state.h[None].contiguous(), state.c[None].contiguous()))
+        start = state.h[None].contiguous(), state.c[None].contiguous()
+        hidden, (h, c) = self.lstm(inputs, start) if is_inspectable(inputs) else self.lstm.whole(inputs, start=start)
         output = self._attentional(self.dropout(hidden), state)
         return output, state._replace(h=h[0], c=c[0], output=output[:, -1])
 

@@ -30,5 +30,5 @@ class Encoder(nn.Module):
             packed_states, (h, c) = self.lstm(packed)
             states, _ = pad_packed_sequence(packed_states, batch_first=True, total_length=words.shape[1])
         else:
-            states, (h, c) = self.lstm.padded(embedded, lengths.to(words.device))
+            states, (h, c) = self.lstm.whole(embedded, lengths.to(words.device))
         return self.dropout(states), (torch.cat([h[0], h[1]], -1), torch.cat([c[0], c[1]], -1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,15 +13,15 @@ from torch import Tensor, nn
 CLOSED = 1e4  # what makes a gate exactly 0 or 1, whatever else it adds up
 ALIGNED = 8  # columns that are added at a time, for matrix units
 
-warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")  # of `padded`
+warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")  # of `whole`
 
 
 class LSTM(nn.LSTM):
-    """PyTorch's LSTM, always in the precision of its weights.
+    """PyTorch's LSTM of one layer, in a precision of its own.
 
-    Under autocast PyTorch would run it in float16, even where bfloat16 was asked for: small gradients vanish there, and
-    to convert the weights takes longer than is won. And on a GPU products would be rounded to TF32; those of training
-    are, but translations shall be those of the CPU.
+    In main memory that is always its weights'. On a GPU `whole` follows autocast to bfloat16, but not to float16, where
+    small gradients vanish; and outside training products are never rounded to TF32, for translations shall be those of
+    the CPU.
     """
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> Any:
@@ -37,32 +37,47 @@ class LSTM(nn.LSTM):
         with self._own_precision():
             return torch.lstm_cell(inputs.to(kind.dtype), (h.to(kind.dtype), c.to(kind.dtype)), *weights)
 
-    def padded(self, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """What packed sequences give, without a look at their lengths; outputs on padding are anything.
+    def whole(
+        self, inputs: Tensor, lengths: Tensor | None = None, start: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """What `forward` gives, of packed sequences too, in few operations and without a look at their lengths.
 
-        One more input tells padding. Its weights, which are not learned, close the input gate and open the forget
-        gate, so that a state passes over padding unchanged.
+        Outputs on padding are anything. One more input tells padding. Its weights, which are not learned, close the
+        input gate and open the forget gate, so that a state passes over padding unchanged.
 
-        inputs [N, S, E], lengths [N] beside them, at least 1 -> outputs [N, S, 2H], h and c [2, N, H]
+        inputs [N, S, E], lengths [N] beside them, at least 1, or all S of them; start: h and c [D, N, H], or zeros
+        -> outputs [N, S, D·H], h and c [D, N, H], of D directions
         """
-        weights = self.all_weights  # of both directions
-        kind = weights[0][0]
-        rows, width, _ = inputs.shape
-        is_padding = torch.arange(width, device=inputs.device) >= lengths[:, None]
-        flags = nn.functional.pad(is_padding[..., None].to(kind.dtype), (0, ALIGNED - 1))
-        gates = kind.new_zeros(4, self.hidden_size, ALIGNED)  # in PyTorch's order: input, forget, and two more
-        gates[0, :, 0], gates[1, :, 0] = -CLOSED, CLOSED
-        start = kind.new_zeros(len(weights), rows, self.hidden_size)
-        parameters = [
-            each for first, *others in weights for each in (torch.cat([first, gates.flatten(0, 1)], 1), *others)
-        ]
+        kind, weights = self._precision_of(inputs), cast(list[list[Tensor]], self.all_weights)
+        inputs = inputs.transpose(0, 1).to(kind)
+        width, rows, _ = inputs.shape
+        if lengths is not None:
+            is_padding = torch.arange(width, device=inputs.device)[:, None] >= lengths
+            inputs = torch.cat([inputs, nn.functional.pad(is_padding[..., None].to(kind), (0, ALIGNED - 1))], -1)
+            weights = [[self._passing_over_padding(first), *others] for first, *others in weights]
+        if start is None:
+            start = 2 * (inputs.new_zeros(len(weights), rows, self.hidden_size),)
         with self._own_precision():
             outputs, h, c = torch.lstm(
-                torch.cat([inputs.to(kind.dtype), flags], -1), (start, start), parameters,
-                True, 1, 0.0, self.training, True, True,
+                inputs, (start[0].to(kind), start[1].to(kind)), [each.to(kind) for group in weights for each in group],
+                True, 1, 0.0, self.training, self.bidirectional, False,
             )  # fmt: skip
-        last = outputs[torch.arange(rows, device=inputs.device), lengths - 1, : self.hidden_size]
-        return outputs, (torch.stack([last, h[1]]), c)
+        if lengths is not None:  # forwards, outputs go on changing on padding, although the state does not
+            last = (lengths - 1)[None, :, None].expand(1, rows, self.hidden_size)
+            h = torch.cat([outputs.gather(0, last), h[1:]])
+        return outputs.transpose(0, 1), (h, c)
+
+    def _passing_over_padding(self, of_inputs: Tensor) -> Tensor:
+        """Weights with those of the input that tells padding. [4H, E] -> [4H, E + ALIGNED]"""
+        gates = of_inputs.new_zeros(4, self.hidden_size, ALIGNED)  # in PyTorch's order: input, forget, and two more
+        gates[0, :, 0], gates[1, :, 0] = -CLOSED, CLOSED
+        return torch.cat([of_inputs, gates.flatten(0, 1)], 1)
+
+    def _precision_of(self, inputs: Tensor) -> torch.dtype:
+        device = inputs.device.type
+        if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16:
+            return torch.bfloat16
+        return self.all_weights[0][0].dtype
 
     @contextmanager
     def _own_precision(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""The recurrent layer over padding, against packed sequences."""
+"""The recurrent layer as GPUs compute it, against PyTorch's own."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def test_padding_is_passed_over(lengths):
     sizes = torch.tensor(lengths)
     packed, (h, c) = lstm(pack_padded_sequence(inputs, sizes, batch_first=True, enforce_sorted=False))
     expected, _ = pad_packed_sequence(packed, batch_first=True, total_length=inputs.shape[1])
-    outputs, (own_h, own_c) = lstm.padded(inputs, sizes)
+    outputs, (own_h, own_c) = lstm.whole(inputs, sizes)
     outputs = outputs.masked_fill((torch.arange(inputs.shape[1]) >= sizes[:, None])[..., None], 0)
     for mine, theirs in ((outputs, expected), (own_h, h), (own_c, c)):
         torch.testing.assert_close(mine, theirs)
@@ -26,3 +26,43 @@ def test_padding_is_passed_over(lengths):
     )
     for mine, theirs in zip(*(torch.autograd.grad(each, leaves) for each in sums), strict=True):
         torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_without_padding(is_given):
+    torch.manual_seed(3)
+    lstm = LSTM(5, 4, batch_first=True).double()
+    inputs = torch.randn(3, 6, 5, dtype=torch.float64)
+    start = (torch.randn(1, 3, 4).double(), torch.randn(1, 3, 4).double()) if is_given else None
+    for mine, theirs in zip(flattened(lstm.whole(inputs, start=start)), flattened(lstm(inputs, start)), strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+def flattened(found):
+    outputs, (h, c) = found
+    return outputs, h, c
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("bfloat16", torch.bfloat16), ("float16", torch.float32)])
+def test_precision_under_autocast(kind, expected):
+    """bfloat16 is followed; in float16 small gradients would vanish."""
+    torch.manual_seed(4)
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    lstm = LSTM(16, 32, batch_first=True, bidirectional=True).to(place)
+    inputs, lengths = torch.randn(8, 20, 16, device=place), torch.arange(13, 21, device=place)
+    is_word = (torch.arange(20, device=place) < lengths[:, None])[..., None]
+    weights = torch.randn(8, 20, 64, device=place) * is_word
+
+    def outputs_and_gradients():
+        found = lstm.whole(inputs, lengths)[0]
+        return found, torch.autograd.grad((found * weights).sum(), list(lstm.parameters()))
+
+    exact, exact_gradients = outputs_and_gradients()
+    with torch.autocast(place, getattr(torch, kind)):
+        found, gradients = outputs_and_gradients()
+    assert found.dtype == expected
+    tolerance = 0.02 if expected == torch.bfloat16 else 1e-5
+    assert ((found - exact) * is_word).norm() < tolerance * (exact * is_word).norm()
+    for mine, theirs in zip(gradients, exact_gradients, strict=True):
+        assert mine.dtype == torch.float32
+        assert (mine - theirs).norm() < 2 * tolerance * theirs.norm()

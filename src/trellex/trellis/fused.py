@@ -237,5 +237,4 @@ def _back_from_states(flow, ways, WORDS: tl.constexpr, STATES: tl.constexpr):
 
 @triton.jit
 def _log_add(a, b):
-    highest = tl.maximum(a, b)
-    return highest + tl.log(tl.exp(a - highest) + tl.exp(b - highest))
+    return tl.maximum(a, b) + tl.log(1 + tl.exp(-tl.abs(a - b)))

@@ -16,8 +16,9 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-WORDS = 32  # of a source sentence that a program looks at together
-COLUMNS = 64  # of their keys, likewise
+WORDS = 32  # of a source sentence that a program looks at together, for scores
+PLACES = 8  # queries or keys, likewise, for gradients
+COLUMNS = 64  # of either
 
 
 def energies(queries: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
@@ -44,18 +45,25 @@ class _Energies(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The sum of a query and a key is as much the one's as the other's, so one kernel serves either."""
         queries, keys, vector = ctx.saved_tensors
-        (rows, steps, size), width = queries.shape, keys.shape[1]
-        if not gradient.numel():
-            return torch.zeros_like(queries), torch.zeros_like(keys), torch.zeros_like(vector)
-        parts = triton.cdiv(width, WORDS)
-        of_queries, of_keys = queries.new_empty(parts, *queries.shape), torch.empty_like(keys)
-        of_vector = torch.empty(parts, rows, size, dtype=torch.float32, device=queries.device)
-        _gradients[rows, triton.cdiv(size, COLUMNS), parts](
-            gradient.contiguous(), queries, keys, vector, of_queries, of_keys, of_vector, steps, width, size,
-            WORDS=WORDS, COLUMNS=COLUMNS,
+        of_queries, of_vector = _gradient(gradient, queries, keys, vector)
+        of_keys, _ = _gradient(gradient.mT, keys, queries, vector)
+        return of_queries, of_keys, of_vector
+
+
+def _gradient(gradient: Tensor, mine: Tensor, others: Tensor, vector: Tensor) -> tuple[Tensor, Tensor]:
+    """gradient [N, A, B], mine [N, A, H], others [N, B, H], vector [H] -> those of mine [N, A, H] and of vector [H]"""
+    (rows, count, size), number = mine.shape, others.shape[1]
+    blocks = triton.cdiv(count, PLACES)
+    of_mine = torch.empty_like(mine)
+    of_vector = torch.empty(rows, blocks, size, dtype=torch.float32, device=mine.device)
+    if of_mine.numel():
+        _gradients[rows, blocks, triton.cdiv(size, COLUMNS)](
+            gradient, mine, others, vector, of_mine, of_vector, count, number, size, *gradient.stride(),
+            PLACES=PLACES, COLUMNS=COLUMNS, num_warps=1,
         )  # fmt: skip
-        return of_queries.sum(0) if parts > 1 else of_queries[0], of_keys, of_vector.sum((0, 1)).to(vector.dtype)
+    return of_mine, of_vector.sum((0, 1)).to(vector.dtype)
 
 
 # Sizes that change from batch to batch are read when it runs, so that all batches share one compiled kernel.
@@ -75,37 +83,35 @@ def _energies(queries, keys, vector, found, steps, width, size, WORDS: tl.conste
     tl.store(found + place * width + word, total, word < width)
 
 
-@triton.jit(do_not_specialize=["steps", "width"])
+@triton.jit(do_not_specialize=["count", "number", "row_stride", "mine_stride", "other_stride"])
 def _gradients(
-    gradient, queries, keys, vector, of_queries, of_keys, of_vector, steps, width, size,
-    WORDS: tl.constexpr, COLUMNS: tl.constexpr,
+    gradient, mine, others, vector, of_mine, of_vector, count, number, size, row_stride, mine_stride, other_stride,
+    PLACES: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """A program has some source words of a sentence, and some columns.
+    """A program has some queries, or some keys, of a sentence, and some of their columns.
 
-    gradient [N, T, S] -> of_keys [N, S, H]; by source words, to be added up, of_queries [parts, N, T, H], of_vector
-    [parts, N, H]
+    gradient [N, A, B] by its strides, mine [N, A, H], others [N, B, H], vector [H] -> of_mine [N, A, H] and, by
+    programs, to be added up, of_vector [N, A / PLACES, H]
     """
-    row = tl.program_id(0).to(tl.int64)
-    part = tl.program_id(2).to(tl.int64) * tl.num_programs(0) + row
-    word = tl.program_id(2) * WORDS + tl.arange(0, WORDS)
-    at = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    row, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    place = block * PLACES + tl.arange(0, PLACES)
+    at = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)
+    kept = (place < count)[:, None] & (at < size)[None, :]
+    mine_at = (row * count + place)[:, None] * size + at[None, :]
+    own = tl.load(mine + mine_at, kept, 0.0).to(tl.float32)
+    change_at = gradient + row * row_stride + place[:, None] * mine_stride
+    of_own = tl.zeros((PLACES, COLUMNS), tl.float32)
+    of_weight = tl.zeros((PLACES, COLUMNS), tl.float32)
+    for other in range(number):
+        theirs = tl.load(others + (row * number + other) * size + at[None, :], (at < size)[None, :], 0.0)
+        change = tl.load(change_at + other * other_stride, (place < count)[:, None], 0.0)
+        hidden = _tanh(own + theirs.to(tl.float32))
+        of_weight += change * hidden
+        of_own += change * (1 - hidden * hidden)
     weight = tl.load(vector + at, at < size, 0.0).to(tl.float32)
-    key = _block_of_keys(keys + row * width * size, word, at, width, size)
-    of_key = tl.zeros((WORDS, COLUMNS), tl.float32)
-    of_weight = tl.zeros((COLUMNS,), tl.float32)
-    for step in range(steps):
-        query = tl.load(queries + (row * steps + step) * size + at, at < size, 0.0).to(tl.float32)
-        change = tl.load(gradient + (row * steps + step) * width + word, word < width, 0.0)[:, None]
-        hidden = _tanh(query[None, :] + key)
-        of_weight += tl.sum(change * hidden, 0)
-        of_sum = change * (1 - hidden * hidden) * weight[None, :]
-        of_key += of_sum
-        of_query = tl.sum(of_sum, 0).to(of_queries.dtype.element_ty)
-        tl.store(of_queries + (part * steps + step) * size + at, of_query, at < size)
-    kept = (word < width)[:, None] & (at < size)[None, :]
-    of_keys += row * width * size
-    tl.store(of_keys + word[:, None] * size + at[None, :], of_key.to(of_keys.dtype.element_ty), kept)
-    tl.store(of_vector + part * size + at, of_weight, at < size)
+    tl.store(of_mine + mine_at, (of_own * weight[None, :]).to(of_mine.dtype.element_ty), kept)
+    of_vector += (row * tl.num_programs(1) + block) * size
+    tl.store(of_vector + at, tl.sum(of_weight, 0), at < size)
 
 
 @triton.jit

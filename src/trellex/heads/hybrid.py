@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from trellex.arrays import bounded
 from trellex.heads.bits import BitLayer
+from trellex.heads.cross_entropy import cross_entropy
 from trellex.heads.distribution import HybridDistribution, on_rows
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.spec import HybridSpec
@@ -40,17 +41,16 @@ class HybridHead(HybridDistribution, Head):
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         rare, rare_word = target >= self.first_rare, target.clamp(min=self.first_rare)
-        log_softmax = self._logits(h).log_softmax(-1)
-        softmax_loss = bounded(-log_softmax.gather(-1, target.clamp(max=self.first_rare)[:, None])[:, 0])
         if self.label_smoothing:
-            return self._smoothed(h, log_softmax, softmax_loss, rare, rare_word)
+            return self._smoothed(h, target, rare, rare_word)
+        softmax_loss = cross_entropy(self.softmax, h, target.clamp(max=self.first_rare))
         bits_loss = on_rows(self.bits.loss, rare, h, rare_word, self.first_rare)
         return self.spec.softmax_weight * softmax_loss + self.spec.bits_weight * bits_loss
 
-    def _smoothed(
-        self, h: Tensor, log_softmax: Tensor, softmax_loss: Tensor, rare: Tensor, rare_word: Tensor
-    ) -> Tensor:
+    def _smoothed(self, h: Tensor, target: Tensor, rare: Tensor, rare_word: Tensor) -> Tensor:
         """(1 − ε) of the target's loss and ε of the mean over all words, of which a share r is rare. -> [T]"""
+        log_softmax = self._logits(h).log_softmax(-1)
+        softmax_loss = bounded(-log_softmax.gather(-1, target.clamp(max=self.first_rare)[:, None])[:, 0])
         epsilon, rare_share = self.label_smoothing, 1 - self.first_rare / self.vocab_size
         of_frequent = log_softmax[:, : self.first_rare].sum(-1) / self.vocab_size
         mean = bounded(-(of_frequent + rare_share * log_softmax[:, self.first_rare]))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
-from trellex.arrays import bounded, has_kernels
+from trellex.arrays import bounded
+from trellex.heads.cross_entropy import cross_entropy
 from trellex.heads.distribution import SoftmaxDistribution
 from trellex.heads.free_spec import FreeSpec
 from trellex.heads.head import Head, at_least_single
-from trellex.heads.projected_words import ProjectedWords, states_of, vectors_of
+from trellex.heads.projected_words import ProjectedWords
 from trellex.heads.proposals import Proposal
 from trellex.heads.sampled_losses import LOSSES
 from trellex.heads.spec import SoftmaxSpec
@@ -36,13 +36,7 @@ class ScoredHead(SoftmaxDistribution, Head):
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         if self.proposal is not None and self.training:
             return self._sampled_loss(self.proposal, h, target)
-        if has_kernels(h) and not self.label_smoothing and h.dtype != torch.float64:
-            from trellex.heads.fused_cross_entropy import cross_entropy
-
-            factors = states_of(self.linear, h), vectors_of(self.linear)
-            return bounded(cross_entropy(*factors, self.linear.bias, target))
-        smoothing, logits = self.label_smoothing, self._logits(h)
-        return bounded(nn.functional.cross_entropy(logits, target, reduction="none", label_smoothing=smoothing))
+        return cross_entropy(self.linear, h, target, self.label_smoothing)
 
     def _sampled_loss(self, proposal: Proposal, h: Tensor, target: Tensor) -> Tensor:
         """That of the drawn words, and the proposal's own."""

@@ -17,17 +17,18 @@ def inputs(words, scale=3.0):
     return [each.to(PLACE).requires_grad_() for each in values], target.to(PLACE)
 
 
-def by_pytorch(h, weight, bias, target):
+def by_pytorch(h, weight, bias, target, smoothing=0.0):
     scores = nn.functional.linear(h, weight, bias).float()
-    return nn.functional.cross_entropy(scores, target, reduction="none")
+    return nn.functional.cross_entropy(scores, target, reduction="none", label_smoothing=smoothing)
 
 
 @pytest.mark.parametrize("words", [2, 63, 64, 65, 200])
 @pytest.mark.parametrize("scale", [0.0, 3.0, 100.0])
-def test_values_and_gradients(words, scale, monkeypatch):
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
+def test_values_and_gradients(words, scale, smoothing, monkeypatch):
     monkeypatch.setattr(fused, "BLOCK", 64)
     values, target = inputs(words, scale=scale)
-    found, expected = fused.cross_entropy(*values, target), by_pytorch(*values, target)
+    found, expected = (each(*values, target, smoothing) for each in (fused.cross_entropy, by_pytorch))
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5 * max(1, scale**2))
     weights = torch.linspace(-1, 2, ROWS, device=PLACE)
     of_found, of_expected = (torch.autograd.grad((each * weights).sum(), values) for each in (found, expected))

@@ -9,16 +9,17 @@ from trellex.nmt.lstm import fused_energies
 from trellex.trellis import fused, fused_ranking, fused_sample, fused_words
 
 WHOLE = {"num_rows", "num_words", "num_draws", "num_bits", "num_steps", "limit", "length", "k"} | {
-    "reads", "width", "size", "steps", "frequent", "visit", "count", "shelf_bits", "row_stride", "stride"
+    "reads", "width", "size", "steps", "frequent", "visit", "count", "shelf_bits", "row_stride", "stride",
+    "number", "mine_stride", "other_stride",
 }  # fmt: skip
 LONG = ("numbers", "numbers_ahead", "target", "words", "order", "first", "chosen", "shelves")
-INTEGERS = {"masks": "*i32"} | dict.fromkeys(LONG, "*i64")
+KINDS = {"masks": "*i32", "label_smoothing": "fp32"} | dict.fromkeys(LONG, "*i64")
 
 
 def compile_kernel(kernel, number, half=(), double=(), **constants):
     """number: the type of real ones, such as fp32; half, double: those that are in half and in double precision"""
     kinds = {
-        name: "constexpr" if name in constants else "i32" if name in WHOLE else INTEGERS.get(name, f"*{number}")
+        name: "constexpr" if name in constants else "i32" if name in WHOLE else KINDS.get(name, f"*{number}")
         for name in kernel.arg_names
     }
     kinds |= dict.fromkeys(half, "*bf16") | dict.fromkeys(double, "*fp64")
@@ -43,7 +44,9 @@ for has_words in (False, True):
     sizes = {"HAS_WORDS": has_words, "PLACES": 1024, "SHELVES": 16}
     compile_kernel(fused_choices._of_shelves, "fp32", double=["log_shelves"], **sizes)
 
-compile_kernel(fused_cross_entropy._cross_entropy, "fp32", half=["scores"], BLOCK=fused_cross_entropy.BLOCK)
+for smoothed in (False, True):
+    sizes = {"IS_SMOOTHED": smoothed, "BLOCK": fused_cross_entropy.BLOCK}
+    compile_kernel(fused_cross_entropy._cross_entropy, "fp32", half=["scores"], **sizes)
 blocks = {"PRECISION": "tf32", "ROWS": fused_shelves.ROWS, "COLUMNS": fused_shelves.COLUMNS, "WIDTH": 64}
 for half in ((), ("states", "of_reads")):
     compile_kernel(fused_shelves._scores, "fp32", [*half[:1]], **blocks, SPLIT=fused_shelves.SPLIT)
@@ -52,6 +55,7 @@ for half in ((), ("states", "of_reads")):
     by_read = {"HAS_WORDS": True, "COLUMNS": fused_shelves.COLUMNS, "WIDTH": 64}
     compile_kernel(fused_shelves._scores_by_read, "fp32", [*half[:1]], **by_read)
 
-for kernel in (fused_energies._energies, fused_energies._gradients):
-    half = [name for name in kernel.arg_names if name.endswith(("queries", "keys"))]
-    compile_kernel(kernel, "fp32", half, WORDS=fused_energies.WORDS, COLUMNS=fused_energies.COLUMNS)
+half = ["queries", "keys", "mine", "others", "of_mine"]
+compile_kernel(fused_energies._energies, "fp32", half[:2], WORDS=fused_energies.WORDS, COLUMNS=fused_energies.COLUMNS)
+sizes = {"PLACES": fused_energies.PLACES, "COLUMNS": fused_energies.COLUMNS}
+compile_kernel(fused_energies._gradients, "fp32", half[2:], **sizes)

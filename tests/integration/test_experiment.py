@@ -34,13 +34,14 @@ NAMES = ["phrases-en-ja-softmax-seed-1", "phrases-en-ja-binary-ec-seed-1"]
 def write_grid(data, write_recipe):
     """Writes a grid of both heads into a folder, with its recipe; returns where everything is."""
 
-    def write_grid(folder, at_once=2, **training):
+    def write_grid(folder, at_once=2, timed=("gpu", "cpu", "int8"), **training):
         training = {"max_steps": 33, "validate_every": 10, "save_every": 2, "patience": None} | training
         recipe = write_recipe(folder / "recipe", **training)
         block = {"corpus": "Phrases", "stands_for": "BTEC", "recipe": str(recipe), "data": [str(data)], "heads": HEADS}
         block |= {"shortlist": True}
         runs, results, path = folder / "runs", folder / "results", folder / "grid.yaml"
-        grid = {"runs": str(runs), "results": str(results), "at_once": at_once, "grid": [block]}
+        grid = {"runs": str(runs), "results": str(results), "at_once": at_once, "timed": list(timed)}
+        grid |= {"grid": [block]}
         path.write_text(yaml.safe_dump(grid, sort_keys=False))
         return SimpleNamespace(path=path, runs=runs, results=results)
 
@@ -59,6 +60,17 @@ def whole(write_grid, process, tmp_path_factory):
 
 def results(grid):
     return [Result.load(grid.results / f"{name}.json") for name in NAMES]
+
+
+def untimed(whole, grid):
+    """A grid's folders, with what is known of the whole one but its times."""
+    for folder in ("runs", "results"):
+        shutil.copytree(getattr(whole, folder), getattr(grid, folder), dirs_exist_ok=True)
+    for result in results(grid):
+        result.timing = None
+        result.recipe["output"] = str(grid.runs / result.cell.name)
+        result.save(grid.results / f"{result.cell.name}.json")
+    return grid
 
 
 def wait_until(condition):
@@ -188,14 +200,17 @@ class TestWhole:
         assert len({result.timing.begun for result in results(whole)}) == 1
         assert sorted(path.name for path in whole.runs.iterdir()) == sorted(["lock", "shortlists", *NAMES])
 
-    def test_a_cell_that_cannot_be_timed_is_named(self, whole, write_grid, trellex, tmp_path):
-        grid = write_grid(tmp_path)
-        for folder in ("runs", "results"):
-            shutil.copytree(getattr(whole, folder), getattr(grid, folder), dirs_exist_ok=True)
+    @pytest.mark.parametrize(("engine", "other"), [("cpu", "int8"), ("int8", "cpu_sentence")])
+    def test_only_what_the_grid_asks_for_is_timed(self, whole, write_grid, trellex, tmp_path, engine, other):
+        grid = untimed(whole, write_grid(tmp_path, timed=[engine]))
+        assert trellex("experiment", grid.path).exit_code == 0
         for result in results(grid):
-            result.timing = None
-            result.recipe["output"] = str(grid.runs / result.cell.name)
-            result.save(grid.results / f"{result.cell.name}.json")
+            assert getattr(result.timing, other) is None
+            assert result.timing.train_batch > 0
+        assert (results(grid)[0].timing.listed is None) == (engine == "cpu")
+
+    def test_a_cell_that_cannot_be_timed_is_named(self, whole, write_grid, trellex, tmp_path):
+        grid = untimed(whole, write_grid(tmp_path))
         weights = checkpoint.best_checkpoint(grid.runs / NAMES[1]) / "model.safetensors"
         weights.write_bytes(weights.read_bytes()[:100])
         failed = trellex("experiment", grid.path, "--json")

@@ -99,8 +99,8 @@ class Timing(Record):
     batch_sentences: int  # of the batch that was timed
     batch_tokens: int  # target tokens in it
     gpu_sentence: float | None  # greedy, one sentence at a time
-    cpu_sentence: float  # the same by the exported model in single precision on one thread
-    int8: Pace | None = None  # and by the one in int8; not known of older results
+    cpu_sentence: float | None = None  # the same by the exported model in single precision on one thread
+    int8: Pace | None = None  # and by the one in int8; neither is there if it was not asked for
     listed: Pace | None = None  # by that one with a shortlist, if there is one
     sentences: int  # how many were timed
     other_cores: float | None = None  # CPU cores that other processes kept busy meanwhile, if that is known

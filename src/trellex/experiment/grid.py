@@ -11,7 +11,7 @@ import torch
 from pydantic import Field
 
 from trellex.evaluation.result import Cell
-from trellex.experiment.job import Job
+from trellex.experiment.job import ENGINES, Engine, Job
 from trellex.heads.spec import AnyHeadSpec, SoftmaxSpec
 from trellex.nmt.build import build_model
 from trellex.nmt.word_codes import WordCodes
@@ -47,6 +47,7 @@ class Grid(Record):
     runs: Path = Field(description="the folder for checkpoints and logs")
     results: Path = Field(description="the folder for results, a file a cell")
     at_once: int = Field(1, ge=1, description="trainings side by side")
+    timed: list[Engine] = Field(list(ENGINES), description="what translates when all are timed in turns")
     grid: list[Block] = Field(min_length=1, description="the cells, block by block")
 
     @classmethod
@@ -101,6 +102,7 @@ class Grid(Record):
                     result_file=self.results / f"{cell.name}.json",
                     corpus=corpus.manifest.fingerprint(),
                     shortlist=block.shortlist and isinstance(head, SoftmaxSpec),
+                    timed=self.timed,
                 )
 
     @staticmethod

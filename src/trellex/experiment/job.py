@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -18,6 +19,9 @@ WITHOUT_EFFECT = ("device", "threads", "save_every", "keep_checkpoints", "keep_b
 
 
 WHAT = "the description of a cell"
+
+Engine = Literal["gpu", "cpu", "int8"]  # PyTorch on a GPU; exports on one CPU thread, in single precision and in int8
+ENGINES: tuple[Engine, ...] = ("gpu", "cpu", "int8")
 
 
 class _Begun(Record, extra="ignore"):
@@ -36,6 +40,7 @@ class Job(Record):
     corpus: str  # the fingerprint of what was prepared
     side_by_side: int = 1  # trainings at once, this one included
     shortlist: bool = False  # whether it also translates with one
+    timed: Sequence[Engine] = ENGINES  # what translates when it is timed
 
     @property
     def name(self) -> str:

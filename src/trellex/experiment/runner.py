@@ -74,7 +74,7 @@ class Runner:
 def to_be_timed(statuses: Sequence[JobStatus]) -> list[list[JobStatus]]:
     """Those of one corpus and direction, which will be compared, unless all have been timed in turns already.
 
-    Words and pieces are among them. What an older version timed without int8 is timed again.
+    Words and pieces are among them. What was timed without something that the grid asks for is timed again.
     """
     groups: dict[tuple[str, str, str], list[JobStatus]] = {}
     for status in statuses:
@@ -92,6 +92,11 @@ def _were_timed_in_turns(statuses: Sequence[JobStatus]) -> bool:
 def _begun(status: JobStatus) -> str | None:
     """When a cell was timed; None if not everything was."""
     timing = status.result.timing if status.result else None
-    if timing is None or timing.int8 is None or (status.job.shortlist and timing.listed is None):
+    if timing is None:
+        return None
+    wanted = {"cpu": timing.cpu_sentence, "int8": timing.int8}
+    if any(wanted.get(engine, timing) is None for engine in status.job.timed):
+        return None
+    if status.job.shortlist and "int8" in status.job.timed and timing.listed is None:
         return None
     return timing.begun

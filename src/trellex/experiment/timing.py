@@ -55,7 +55,7 @@ def _result(job: Job) -> Result:
 
 
 def measure(jobs: Sequence[Job]) -> list[Timing]:
-    """What training and translating take, on the device of training and on the CPU."""
+    """What training takes and, by whatever is to be timed, translating."""
     begun, others = datetime.now(UTC).isoformat(timespec="seconds"), OtherProcesses()
     device = choose_device(jobs[0].recipe.training.device)
     batches, loaded = [], []
@@ -65,11 +65,20 @@ def measure(jobs: Sequence[Job]) -> list[Timing]:
             loaded.append(load_checkpoint(job.run, device))
     samples = {job.recipe.data: _sample(job) for job in jobs}  # the same sentences, cut as each is
     sources = [samples[job.recipe.data] for job in jobs]
-    on_gpu = time_in_turns([each.model for each in loaded], sources) if device == "cuda" else [None] * len(jobs)
-    with exported(loaded, "fp32", jobs[0].run.parent) as exports:
-        on_cpu = time_in_turns([load_export(path, threads=1).model for path in exports], sources)
-    with exported(loaded, "int8", jobs[0].run.parent) as exports:
-        int8, listed = _paces(jobs, exports, sources)
+    timed, where = jobs[0].timed, jobs[0].run.parent
+    nothing: Sequence[None] = [None] * len(jobs)
+    on_gpu: Sequence[float | None] = nothing
+    on_cpu: Sequence[float | None] = nothing
+    int8: Sequence[Pace | None] = nothing
+    listed: dict[str, Pace] = {}
+    if "gpu" in timed and device == "cuda":
+        on_gpu = time_in_turns([each.model for each in loaded], sources)
+    if "cpu" in timed:
+        with exported(loaded, "fp32", where) as exports:
+            on_cpu = time_in_turns([load_export(path, threads=1).model for path in exports], sources)
+    if "int8" in timed:
+        with exported(loaded, "int8", where) as exports:
+            int8, listed = _paces(jobs, exports, sources)
     other_cores = others.cores()
     return [
         Timing(

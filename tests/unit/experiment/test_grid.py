@@ -111,6 +111,19 @@ class TestCells:
         (job.run / "best.json").write_text('{"step": 2}')
         assert bool(to_be_timed([JobStatus(job)])) == is_timed_again
 
+    def test_what_the_grid_does_not_ask_for_need_not_be_timed(self, write_grid, result_of, tmp_path):
+        timing = dict.fromkeys(("train_batch", "batch_sentences", "batch_tokens", "sentences"), 1)
+        timing |= {"gpu_sentence": 1, "gpu": "a GPU", "cpu": "a CPU", "begun": "noon"}
+        (tmp_path / "results").mkdir()
+        again = {}
+        for timed in ("gpu", "cpu", "int8"):
+            [job] = Grid.load(write_grid({}, timed=[timed])).jobs()
+            result_of(job).model_copy(update={"timing": Timing(**timing)}).save(job.result_file)
+            checkpoint.step_folder(job.run, 2).mkdir(parents=True, exist_ok=True)
+            (job.run / "best.json").write_text('{"step": 2}')
+            again[timed] = bool(to_be_timed([JobStatus(job)]))
+        assert again == {"gpu": False, "cpu": True, "int8": True}
+
     def test_words_and_pieces_are_timed_together(self, write_grid, corpora, pieces, result_of, tmp_path):
         jobs = Grid.load(write_grid({"data": [str(corpora["en-ja"]), str(pieces)]})).jobs()
         (tmp_path / "results").mkdir()

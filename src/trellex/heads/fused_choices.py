@@ -9,6 +9,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from trellex.heads.fused_shelves import COLUMNS, words_on
+from trellex.trellis import CompleteCode
+from trellex.trellis.fused_ranking import first_of, scores_of_all, warps_for
+
 BLOCK = 2048  # frequent words to look at together
 
 
@@ -56,36 +60,51 @@ def _of_hybrid(
     tl.store(chosen + row, tl.where(is_rare, frequent + rare, word))
 
 
-def of_shelves(scores: Tensor, shelves: Tensor, log_shelves: Tensor, words: Tensor | None, shelf_bits: int) -> Tensor:
-    """The best word on visited shelves, −1 where the next shelf is more probable than that word.
+def of_shelves(
+    scores: Tensor, shelves: Tensor, log_shelves: Tensor, logits: Tensor, ecc: CompleteCode, shelf_bits: int,
+    states: Tensor, vectors: Tensor, bias: Tensor, words: Tensor | None,
+) -> Tensor:  # fmt: skip
+    """The best word of all: on visited shelves, or on one of those after them that are more probable than that word.
 
     Args:
         scores: of the words on visited shelves, −inf where there is none  [T, K, W]
         shelves: visited ones, and the next if there is one, best first  [T, K + 1]; log_shelves is log P of them
+        logits: of the trellis that finds shelves  [T, L]
+        ecc: that trellis
+        shelf_bits: the first bits of a word, which are its shelf's; its place there is in the bits above
+        states: to multiply with vectors  [T, E]
+        vectors: of all words  [V, E]
+        bias: of all words  [V]
         words: of all numbers, None where each is its own  [V]
-        shelf_bits: the place of a word on its shelf is in the bits above these
 
     Returns:
         [T]
     """
-    scores, shelves, log_shelves = (each.contiguous() for each in (scores, shelves, log_shelves))
-    (rows, visit, width), count = scores.shape, shelves.shape[1]
+    rows, visit, width = scores.shape
+    given = [each.contiguous() for each in (scores, shelves, log_shelves, logits, states, vectors, bias)]
     chosen = torch.empty(rows, dtype=torch.int64, device=scores.device)
     if rows:
         _of_shelves[(rows,)](
-            scores, shelves, log_shelves, shelves if words is None else words, chosen, visit, count, width, shelf_bits,
-            HAS_WORDS=words is not None, PLACES=triton.next_power_of_2(visit * width),
-            SHELVES=triton.next_power_of_2(visit),
+            *given, shelves if words is None else words, chosen,
+            visit, shelves.shape[1], width, logits.shape[1], states.shape[1], len(vectors),
+            HAS_WORDS=words is not None, BITS=shelf_bits, MEMORY=ecc.register.memory,
+            PLACES=triton.next_power_of_2(visit * width), SHELVES=triton.next_power_of_2(visit),
+            WIDTH=triton.next_power_of_2(width), COLUMNS=COLUMNS, num_warps=max(4, warps_for(shelf_bits)),
         )  # fmt: skip
     return chosen
 
 
 @triton.jit
 def _of_shelves(
-    scores, shelves, log_shelves, words, chosen, visit, count, width, shelf_bits,
-    HAS_WORDS: tl.constexpr, PLACES: tl.constexpr, SHELVES: tl.constexpr,
+    scores, shelves, log_shelves, logits, states, vectors, bias, words, chosen,
+    visit, count, width, length, size, limit,
+    HAS_WORDS: tl.constexpr, BITS: tl.constexpr, MEMORY: tl.constexpr, PLACES: tl.constexpr, SHELVES: tl.constexpr,
+    WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """scores [T, K, W], shelves, log_shelves [T, C], words [V] -> chosen [T]; a program has a row"""
+    """scores [T, K, W], shelves, log_shelves [T, C], logits [T, L], states [T, E], words [V] -> chosen [T]
+
+    A program has a row.
+    """
     row = tl.program_id(0).to(tl.int64)
     at, rank = tl.arange(0, PLACES), tl.arange(0, SHELVES)
     score = tl.load(scores + row * visit * width + at, at < visit * width, -float("inf")).to(tl.float64)
@@ -93,11 +112,31 @@ def _of_shelves(
     best = tl.max(score, 0)
     place = tl.min(tl.where(score == best, at, visit * width - 1), 0)  # of equal ones the first
     log_prob = _log_sum(log_shelf) + best - _log_sum(score)
-    word = tl.load(shelves + row * count + place // width) + ((place % width).to(tl.int64) << shelf_bits)
+    word = tl.load(shelves + row * count + place // width) + ((place % width).to(tl.int64) << BITS)
     if HAS_WORDS:
         word = tl.load(words + word)
+
     following = tl.load(log_shelves + row * count + visit, visit < count, -float("inf"))
-    tl.store(chosen + row, tl.where(log_prob < following, -1, word))
+    if log_prob < following:
+        number, left, log_sum = scores_of_all(logits + row * length, BITS, MEMORY)
+        for visited in range(visit):
+            left = tl.where(number == tl.load(shelves + row * count + visited), -float("inf"), left)
+        while log_prob < following:
+            shelf, _ = first_of(number, left, BITS)
+            left = tl.where(number == shelf, -float("inf"), left)
+            found, own = words_on(
+                shelf.to(tl.int64), states + row * size, vectors, bias, words, width, size, BITS, limit,
+                HAS_WORDS, COLUMNS, WIDTH,
+            )  # fmt: skip
+            own = own.to(tl.float64)
+            best = tl.max(own, 0)
+            own_log_prob = following + best - _log_sum(own)
+            own_place = tl.arange(0, WIDTH)
+            own_place = own_place == tl.min(tl.where(own == best, own_place, WIDTH - 1), 0)
+            word = tl.where(own_log_prob > log_prob, tl.sum(tl.where(own_place, found, 0), 0), word)
+            log_prob = tl.where(own_log_prob > log_prob, own_log_prob, log_prob)
+            following = tl.max(left, 0) - log_sum
+    tl.store(chosen + row, word)
 
 
 @triton.jit

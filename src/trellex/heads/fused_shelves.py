@@ -140,6 +140,20 @@ def _scores_by_read(
     read = tl.program_id(0).to(tl.int64)
     place = tl.arange(0, WIDTH)
     shelf = tl.load(shelves + read // reads * row_stride + read % reads * stride)
+    state = states + read // reads * size
+    _, found = words_on(
+        shelf, state, vectors, bias, words, width, size, shelf_bits, limit, HAS_WORDS, COLUMNS, WIDTH
+    )  # fmt: skip
+    tl.store(scores + read * width + place, found, place < width)
+
+
+@triton.jit
+def words_on(
+    shelf, state, vectors, bias, words, width, size, shelf_bits, limit,
+    HAS_WORDS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """The words of a shelf, −1 where there is none, and their scores. state: a pointer to a row -> [WIDTH] twice"""
+    place = tl.arange(0, WIDTH)
     number = shelf + (place.to(tl.int64) << shelf_bits)
     word = tl.where((place < width) & (number < limit), number, -1)
     if HAS_WORDS:
@@ -147,9 +161,9 @@ def _scores_by_read(
     found = tl.load(bias + word, word >= 0, 0.0)
     for column in range(0, size, COLUMNS):
         at = column + tl.arange(0, COLUMNS)
-        state = tl.load(states + read // reads * size + at, at < size, 0.0).to(tl.float32)
-        found += tl.sum(_block(vectors, word, column, size, COLUMNS).to(tl.float32) * state[None, :], 1)
-    tl.store(scores + read * width + place, _bounded(found, word >= 0), place < width)
+        part = tl.load(state + at, at < size, 0.0).to(tl.float32)
+        found += tl.sum(_block(vectors, word, column, size, COLUMNS).to(tl.float32) * part[None, :], 1)
+    return word, _bounded(found, word >= 0)
 
 
 @triton.jit

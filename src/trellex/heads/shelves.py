@@ -36,7 +36,11 @@ class ShelvesHead(ShelfDistribution, Head):
         return bounded(at_least_single(self.shelves(h)))
 
     def word_scores(self, h: Tensor, shelves: Tensor) -> Tensor:
-        states, words = self.words.project(h), (self.words.vectors, self.words.bias)
+        return self._scores(self.words.project(h), shelves)
+
+    def _scores(self, states: Tensor, shelves: Tensor) -> Tensor:
+        """states [T, E], shelves [T, K] -> [T, K, W]"""
+        words = self.words.vectors, self.words.bias
         if self._is_read_by_row(states, shelves):
             from trellex.heads.fused_shelves import scores_by_read
 
@@ -71,15 +75,24 @@ class ShelvesHead(ShelfDistribution, Head):
     def _first_shelves(self, logits: Tensor) -> Tensor:
         return self._ranked(logits)[0] if self._is_ranked(logits) else super()._first_shelves(logits)
 
-    def _best_at_once(self, h: Tensor) -> Tensor:
-        """The same in few launches, where a kernel ranks all shelves."""
-        if not self._is_ranked(h) or self.visit * self.width > MOST_CHOSEN:
-            return super()._best_at_once(h)
+    def _best(self, h: Tensor) -> Tensor:
+        """In few launches, where a kernel ranks all shelves, and reads those after the visited ones where it must."""
+        if not self._is_read_on(h):
+            return super()._best(h)
         from trellex.heads import fused_choices
 
-        shelves, log_shelves = self._ranked(at_least_single(self.shelves(h)))
-        scores = self.word_scores(h, shelves[:, : self.visit])
-        return fused_choices.of_shelves(scores, shelves, log_shelves, self.code.table_like(shelves), self.shelf_bits)
+        logits, states = at_least_single(self.shelves(h)), self.words.project(h)
+        shelves, log_shelves = self._ranked(logits)
+        found = self._scores(states, shelves[:, : self.visit]), shelves, log_shelves
+        words = self.words.vectors, self.words.bias, self.code.table_like(shelves)
+        return fused_choices.of_shelves(*found, logits, self.ecc, self.shelf_bits, states, *words)
+
+    def _best_at_once(self, h: Tensor) -> Tensor:
+        return self._best(h) if self._is_read_on(h) else super()._best_at_once(h)
+
+    def _is_read_on(self, h: Tensor) -> bool:
+        is_narrow = self.width <= WIDEST and self.visit * self.width <= MOST_CHOSEN
+        return is_narrow and h.dtype != torch.float64 and self._is_ranked(h)
 
     def _is_ranked(self, values: Tensor) -> bool:
         return has_kernels(values) and self.num_shelves <= MOST_RANKED

@@ -41,8 +41,8 @@ for bits in (10, 14):
 for has_words in (False, True):
     sizes = {"HAS_WORDS": has_words, "BLOCK": fused_choices.BLOCK}
     compile_kernel(fused_choices._of_hybrid, "fp32", double=["scores", "log_sums"], **sizes)
-    sizes = {"HAS_WORDS": has_words, "PLACES": 1024, "SHELVES": 16}
-    compile_kernel(fused_choices._of_shelves, "fp32", double=["log_shelves"], **sizes)
+    sizes = {"HAS_WORDS": has_words, "PLACES": 1024, "SHELVES": 16, "WIDTH": 64, "COLUMNS": fused_choices.COLUMNS}
+    compile_kernel(fused_choices._of_shelves, "fp32", double=["log_shelves"], **sizes, BITS=10, MEMORY=7)
 
 for smoothed in (False, True):
     sizes = {"IS_SMOOTHED": smoothed, "BLOCK": fused_cross_entropy.BLOCK}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trellex.arrays import log_softmax
 from trellex.codes import Code, FrequencyCode, load_code
-from trellex.heads.distribution import CodeDistribution
+from trellex.heads.distribution import UNK, CodeDistribution
 from trellex.heads.spec import CodeSpec
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
 from trellex.runtime.rows import SMALL, Rows
@@ -54,10 +54,12 @@ class CodeLayer(CodeDistribution):
         self.hidden_size, self._linear, self._hidden, self._weights = hidden_size, linear, hidden, weights
         self.mixtures, self._numbers_are_words = len(linear[1]) // self.length, isinstance(self.code, FrequencyCode)
         lattice = lattice_of(self.ecc.register, self.code.num_bits, self.code.vocab_size, self.automaton)
-        self._few = -1 if lattice.butterfly is None or isinstance(linear, Rows) else FEW
-        self._host, self._lattice = host, lattice
+        self._is_paper = self.decoding == "paper"  # the best of all bit arrays, be they words or not
+        best = lattice_of(self.ecc.register, self.code.num_bits, None) if self._is_paper else lattice
+        self._few = -1 if lattice.butterfly is None or best.butterfly is None or isinstance(linear, Rows) else FEW
+        self._host, self._lattice, self._lattice_of_best = host, lattice, best
+        self._read_best: Callable[..., int] = partial(kernels.read_best, *linear, *(best.butterfly or ()))
         tables: tuple[Any, ...] = (*linear, *(lattice.butterfly or ()))
-        self._read_best: Callable[..., int] = partial(kernels.read_best, *tables)
         tables += lattice.levels, lattice.incoming, lattice.edges, lattice.patterns
         self._read_best_with_log_prob: Callable[..., int] = partial(kernels.read_best_with_log_prob, *tables)
 
@@ -111,12 +113,12 @@ class CodeLayer(CodeDistribution):
         return h if self._hidden is None else np.maximum(h @ self._hidden[0].T + self._hidden[1], 0)
 
     def _best(self, h: Floats) -> Ints:
-        if self.mixtures > 1 or self.decoding == "paper":
+        if self.mixtures > 1:
             return super()._best(h)
         numbers, inputs = np.empty(len(h), NUMBER), self._inputs(h)
         if len(h) > self._few or self._read_best(inputs, numbers) >= 0:
-            numbers = self._host.topk(_apply(self._linear, inputs), 1, self._lattice)[0][:, 0]
-        return self._words_of(numbers)
+            numbers = self._host.topk(_apply(self._linear, inputs), 1, self._lattice_of_best)[0][:, 0]
+        return super()._words_of(numbers).clip(UNK) if self._is_paper else self._words_of(numbers)
 
     def best_with_log_prob(self, h: Floats) -> tuple[Ints, Floats]:
         if self.mixtures > 1:

@@ -100,6 +100,30 @@ def test_words_that_are_few_among_bit_arrays(layer, rows):
     check(layer, rows(layer.length), by_word=False)
 
 
+@pytest.mark.parametrize("code", ["paper", "length 3", "identity"])
+@pytest.mark.parametrize(
+    ("words", "vocabulary"),
+    [
+        (FrequencyCode(100), {}),
+        (FrequencyCode(128), {}),
+        (FrequencyCode(2), {}),
+        (RandomCode(100, 3), {}),
+        (FrequencyCode(63), {"vocab_size": 100, "first_rare": 37}),
+    ],
+    ids=["100", "all", "2", "random", "rare"],
+)
+def test_the_papers_decoding_takes_the_best_bit_array_and_unk_if_it_is_no_word(code, words, vocabulary, rows):
+    layer = identity(words, CODES[code], **vocabulary, decoding="paper")
+    logits = rows(layer.length)
+    arrays = np.arange(1 << words.num_bits)
+    bits = layer.ecc.encode(arrays[:, None] >> np.arange(words.num_bits) & 1)
+    best = (logits @ bits.T.astype(float)).argmax(-1)  # of equals the lowest number
+    found = words.words(best)
+    expected = np.where(found < 0, 0, found + layer.offset)
+    for words_found, _ in in_groups(without_log_prob(layer), logits):
+        assert np.array_equal(words_found, expected)
+
+
 def check(layer, logits, by_word=True):
     words = np.arange(layer.first_rare, layer.vocab_size)
     scores = scores_of(layer, words, logits)

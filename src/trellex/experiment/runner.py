@@ -12,6 +12,7 @@ from trellex.experiment.pool import Pool
 from trellex.experiment.status import JobStatus
 from trellex.locks import exclusive
 from trellex.temporaries import make_folder
+from trellex.text.corpus import Corpus
 from trellex.training import checkpoint
 from trellex.training.processes import training_device
 
@@ -48,11 +49,14 @@ class Runner:
     def run(self, timing: bool, console: Console) -> None:
         """Train and score, then time if asked for; the console shows progress.
 
-        Raises ValueError if a recipe asks for what the device of this machine has not.
+        Raises ValueError if a recipe asks for what the device of this machine has not, ImportError if a package is
+        missing that cuts translations of a corpus into words.
         """
-        for status in self.statuses:
-            if status.result is None:
-                training_device(status.job.recipe.training)
+        recipes = [status.job.recipe for status in self.statuses if status.result is None]
+        for recipe in recipes:
+            training_device(recipe.training)
+        for data in {recipe.data for recipe in recipes}:
+            Corpus.open(data).check_words()
         for folder in (self.grid.results, self.grid.runs):
             make_folder(folder)
         notice = f"another process works in {self.grid.runs}; waiting for it to end"

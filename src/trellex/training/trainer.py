@@ -81,6 +81,7 @@ class Trainer:
         check_free(recipe.output)
         self.board = Board(recipe.output, self.settings.tensorboard)
         self.corpus = Corpus.open(recipe.data)
+        self.corpus.check_words()  # before hours of training, not when it is first validated
         self.processes = Processes.join(training_device(self.settings))
         if self.settings.threads:
             torch.set_num_threads(self.settings.threads)

@@ -13,9 +13,12 @@ from trellex.experiment.grid import Grid
 from trellex.experiment.runner import Runner, to_be_timed
 from trellex.experiment.status import JobStatus
 from trellex.heads import spec
+from trellex.text.manifest import PrepareSettings
 from trellex.text.vocabulary import MARKERS, Vocabulary
 from trellex.training import checkpoint
+from trellex.training.display import Display
 from trellex.training.recipe import load_recipe
+from trellex.training.trainer import Trainer
 
 GRIDS = sorted((Path(__file__).parents[3] / "recipes" / "grids").glob("*.yaml"))
 
@@ -133,6 +136,20 @@ class TestCells:
             (job.run / "best.json").write_text('{"step": 2}')
         [group] = to_be_timed([JobStatus(job) for job in jobs])
         assert [status.job.cell.cut for status in group] == [None, "whitespace to bpe 24"]
+
+    def test_a_missing_tokenizer_is_found_out_before_any_training(self, write_grid, pieces, monkeypatch, tmp_path):
+        """And by the training of a recipe likewise."""
+
+        def missing(self):
+            raise ImportError("tokenizer 'mecab' needs the package fugashi")
+
+        monkeypatch.setattr(PrepareSettings, "word_tokenizer", missing)
+        runner = Runner(Grid.load(write_grid({"data": [str(pieces)]})))
+        with pytest.raises(ImportError, match="needs the package fugashi"):
+            runner.run(False, Console())
+        assert not (tmp_path / "runs").exists()
+        with pytest.raises(ImportError, match="needs the package fugashi"):
+            Trainer(runner.statuses[0].job.recipe, Display("a training", quiet=True))
 
     def test_shortlists_are_for_softmax_alone(self, write_grid):
         heads = ["softmax", "binary-ec", {"type": "softmax", "tied": True}, "shelves"]

@@ -25,6 +25,7 @@ class Cell(Record):
     head: AnyHeadSpec
     seed: int
     cut: str | None = None  # how text is cut if that is into pieces, such as bpe 8192
+    variant: str | None = None  # what else is not as usual, such as composed vectors
 
     @property
     def method(self) -> str:
@@ -37,7 +38,7 @@ class Cell(Record):
         return self._in_tables(f"{self.head.label} + shortlist")
 
     def _in_tables(self, label: str) -> str:
-        return label if self.cut is None else f"{label}, {self.cut}"
+        return ", ".join(part for part in (label, self.variant, self.cut) if part is not None)
 
     @property
     def direction(self) -> str:

@@ -14,6 +14,7 @@ from trellex.evaluation.result import Cell
 from trellex.experiment.job import ENGINES, Engine, Job
 from trellex.heads.spec import AnyHeadSpec, SoftmaxSpec
 from trellex.nmt.build import build_model
+from trellex.nmt.settings import ModelSettings
 from trellex.nmt.word_codes import WordCodes
 from trellex.records import Record
 from trellex.text.corpus import Corpus
@@ -31,14 +32,17 @@ class Block(Record):
     data: list[Path] = Field(min_length=1, description="folders made by `trellex prepare`, one a direction")
     heads: list[AnyHeadSpec] = Field(min_length=1, description="output layers, as in recipes")
     seeds: list[Seed] = Field([1], min_length=1, description="a training each")
+    model: dict[str, Any] = Field({}, description="settings in place of the recipe's, such as embeddings")
     training: dict[str, Any] = Field({}, description="settings in place of the recipe's, such as max_steps")
+    variant: str | None = Field(None, min_length=1, description="what tables add to the names of methods")
     shortlist: bool = Field(False, strict=True, description="softmax heads also translate with a shortlist")
 
-    def load_recipe(self, where: str = "training") -> Recipe:
+    def load_recipe(self, where: str = "grid") -> Recipe:
         """The recipe with the block's settings. Raises ValueError that begins with where if those are no settings."""
         recipe = load_recipe(self.recipe)
-        training = TrainingSettings.checked(recipe.training.model_dump() | self.training, where)
-        return recipe.model_copy(update={"training": training})
+        model = ModelSettings.checked(recipe.model.model_dump() | self.model, f"{where}.model")
+        training = TrainingSettings.checked(recipe.training.model_dump() | self.training, f"{where}.training")
+        return recipe.model_copy(update={"model": model, "training": training})
 
 
 class Grid(Record):
@@ -63,12 +67,12 @@ class Grid(Record):
             if twin is not job:
                 raise ValueError(
                     f"grid: two cells are called {job.name}: {_describe(twin)} and {_describe(job)}; "
-                    "give one of them another corpus, or leave it out"
+                    "give one of them another variant, or leave it out"
                 )
         return list(jobs.values())
 
     def _jobs_of(self, block: Block, where: str) -> Iterator[Job]:
-        recipe = block.load_recipe(f"{where}.training")
+        recipe = block.load_recipe(where)
         if recipe.training.validate_every > recipe.training.max_steps:
             raise ValueError(
                 f"{block.recipe}: training.validate_every: is more than max_steps, so nothing is evaluated"
@@ -83,7 +87,8 @@ class Grid(Record):
             if "test" not in text.splits():
                 raise ValueError(f"{data}: has no test split to score; prepare it with --test-source and --test-target")
             for place, head in enumerate(block.heads):
-                self._check(recipe.model_copy(update={"head": head}), corpus, f"{where}.heads.{place}")
+                data_of_head = recipe.model_dump() | {"head": head.model_dump()}
+                self._check(Recipe.checked(data_of_head, f"{where}.heads.{place}"), corpus, f"{where}.heads.{place}")
             for head, seed in product(block.heads, block.seeds):
                 cell = Cell(
                     corpus=block.corpus,
@@ -93,6 +98,7 @@ class Grid(Record):
                     head=head,
                     seed=seed,
                     cut=text.cut(),
+                    variant=block.variant,
                 )
                 training = recipe.training.model_copy(update={"seed": seed})
                 places = {"data": data, "output": self.runs / cell.name, "head": head, "training": training}

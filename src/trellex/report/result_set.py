@@ -75,7 +75,8 @@ class Direction:
 
     def softmax_of(self, method: str) -> str:
         """The name of the softmax to compare a method with: of text that is cut alike, if there is one."""
-        alike = "softmax" + method.removeprefix(self.methods[method].head.label)
+        cell = self.methods[method].first.cell
+        alike = cell.model_copy(update={"head": HeadSpec.parse("softmax"), "variant": None}).method
         return alike if alike in self.methods else "softmax"
 
     def test_bleu(self, method: str) -> list[float]:
@@ -125,8 +126,10 @@ class ResultSet:
 
 def methods_of(results: Iterable[Result]) -> dict[str, HeadSpec]:
     """The heads of results by the names of their methods, in the order of tables; words come before pieces."""
-    cells = (result.cell for result in results)
-    return {cell.method: cell.head for cell in sorted(cells, key=lambda cell: (cell.head.order, cell.cut or ""))}
+    cells = sorted(
+        (result.cell for result in results), key=lambda cell: (cell.head.order, cell.cut or "", cell.variant or "")
+    )
+    return {cell.method: cell.head for cell in cells}
 
 
 def _check(results: dict[Path, Result]) -> None:

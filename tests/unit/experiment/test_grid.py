@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from rich.console import Console
 
 from trellex.evaluation.result import Timing, WordSelection
@@ -67,6 +68,17 @@ class TestCells:
             match=r"two cells are called tiny-en-ja-binary-exact-decoding-seed-1: binary on .* and \{.*\} on .*; give",
         ):
             Grid.load(path).jobs()
+
+    def test_variants_of_the_model_have_names_of_their_own(self, write_grid, tmp_path):
+        path = write_grid({"model": {"hidden_size": 4}, "variant": "4 units"})
+        grid = yaml.safe_load(path.read_text())
+        grid["grid"].append({key: value for key, value in grid["grid"][0].items() if key not in ("model", "variant")})
+        path.write_text(yaml.safe_dump(grid))
+        small, usual = Grid.load(path).jobs()
+        assert (small.name, usual.name) == ("tiny-en-ja-softmax-4-units-seed-1", "tiny-en-ja-softmax-seed-1")
+        assert small.cell.method == "softmax, 4 units"
+        assert (small.recipe.model.hidden_size, usual.recipe.model.hidden_size) == (4, 8)
+        assert small.recipe.model.embedding_size == 8
 
     def test_only_some(self, write_grid):
         grid = Grid.load(write_grid({"heads": ["softmax", "binary", "binary-ec"]}, at_once=8))
@@ -199,6 +211,19 @@ class TestErrors:
             (
                 {"block": {"training": {"max_step": 9}}},
                 r"grid.0.training: max_step: unknown .*did you mean 'max_steps'",
+            ),
+            (
+                {"block": {"model": {"hiden_size": 9}}},
+                r"grid.0.model: hiden_size: unknown .*did you mean 'hidden_size'",
+            ),
+            (
+                {
+                    "block": {
+                        "heads": [{"type": "binary-ec", "loss": "trellis"}, "softmax"],
+                        "training": {"renumber_every": 2},
+                    }
+                },
+                r"grid.0.heads.1: training.renumber_every: words of softmax have no numbers",
             ),
             ({"block": {"heads": ["binary"], "shortlist": True}}, r"grid.0.shortlist: lists are for softmax.*leave it"),
             ({"block": {"training": {"max_steps": 0}}}, r"grid.0.training: max_steps: .*greater than or equal to 1"),

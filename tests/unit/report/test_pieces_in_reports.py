@@ -37,6 +37,16 @@ def test_one_table(both):
     assert len(set(styles.values())) == 4
 
 
+def test_a_variant_is_compared_with_the_usual_softmax(tmp_path):
+    """Of text that is cut alike."""
+    variants = [make_result(head="binary-ec"), of_pieces("binary-ec")]
+    for each in variants:
+        each.cell = each.cell.model_copy(update={"variant": "composed"})
+    assert [each.cell.method for each in variants] == ["binary-ec, composed", "binary-ec, composed, bpe 8192"]
+    direction = ResultSet.load(save_all([make_result(), of_pieces(), *variants], tmp_path)).corpora[0].directions[0]
+    assert [direction.softmax_of(each.cell.method) for each in variants] == ["softmax", "softmax, bpe 8192"]
+
+
 def test_the_report_says_so(both, tmp_path):
     write_report(both, tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")

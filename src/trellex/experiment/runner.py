@@ -12,9 +12,11 @@ from trellex.experiment.pool import Pool
 from trellex.experiment.status import JobStatus
 from trellex.locks import exclusive
 from trellex.temporaries import make_folder
-from trellex.text.corpus import Corpus
+from trellex.text.manifest import Manifest
 from trellex.training import checkpoint
 from trellex.training.processes import training_device
+
+ABSENT = "no GPU, so that nothing is missing"
 
 
 class Runner:
@@ -56,7 +58,7 @@ class Runner:
         for recipe in recipes:
             training_device(recipe.training)
         for data in {recipe.data for recipe in recipes}:
-            Corpus.open(data).check_words()
+            Manifest.load(data).settings.check_word_tokenizer()
         for folder in (self.grid.results, self.grid.runs):
             make_folder(folder)
         notice = f"another process works in {self.grid.runs}; waiting for it to end"
@@ -98,8 +100,8 @@ def _begun(status: JobStatus) -> str | None:
     timing = status.result.timing if status.result else None
     if timing is None:
         return None
-    wanted = {"cpu": timing.cpu_sentence, "int8": timing.int8}
-    if any(wanted.get(engine, timing) is None for engine in status.job.timed):
+    found = {"cpu": timing.cpu_sentence, "int8": timing.int8, "gpu": timing.gpu_sentence if timing.gpu else ABSENT}
+    if any(found[engine] is None for engine in status.job.timed):
         return None
     if status.job.shortlist and "int8" in status.job.timed and timing.listed is None:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trellex.arrays import bounded
+from trellex.heads.cross_entropy import of_scores
 from trellex.heads.distribution import SoftmaxDistribution
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.rival_spec import DifferentiatedSpec
@@ -29,8 +29,7 @@ class DifferentiatedHead(SoftmaxDistribution, Head):
         return at_least_single(torch.cat([band(block) for band, block in blocks], -1))
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
-        smoothing, logits = self.label_smoothing, self._logits(h)
-        return bounded(nn.functional.cross_entropy(logits, target, reduction="none", label_smoothing=smoothing))
+        return of_scores(self._logits(h), target, self.label_smoothing)
 
     def cost(self) -> Cost:
         return sum((linear_cost(band) for band in self.bands), Cost(0, 0, 0, 0))  # type: ignore[arg-type]

@@ -27,8 +27,8 @@ from trellex.arrays import (
     log_softmax,
     log_sum_exp,
     namespace,
+    number_to_bits,
     pick,
-    sigmoid,
 )
 from trellex.codes import Code
 from trellex.heads.spec import CodeSpec
@@ -224,8 +224,12 @@ class CodeDistribution(Distribution):
         """The bits that the decoding reads, in the paper's be they a word's or not. h [T, H] -> [T, B]"""
         logits, log_weights = self._exact_outputs(h, fetched=True)
         if self.decoding == "paper":
-            return self.ecc.decode(sigmoid(logits[:, 0]))
+            return number_to_bits(self._best_arrays(logits), self.code.num_bits)
         return self.code.bits(self._topk_of(logits, log_weights, 1)[0][:, 0] - self.offset)
+
+    def _best_arrays(self, logits: Array) -> Array:
+        """The numbers of the best bit arrays, be they a word's or not. [T, 1, L] -> [T]"""
+        return self.ecc.topk(logits[:, 0], 1)[0][:, 0]
 
     def _log_prob(self, h: Array, words: Array) -> Array:
         logits, log_weights = self._exact_outputs(h)
@@ -269,7 +273,7 @@ class CodeDistribution(Distribution):
         """Of a single part it needs no normaliser."""
         logits, log_weights = self._exact_outputs(h, fetched=not self.is_best_found_by_kernels(h))
         if self.decoding == "paper":
-            return self._in_vocabulary(self.code.ids(self.ecc.decode(sigmoid(logits[:, 0])))).clip(UNK)
+            return self._in_vocabulary(self.code.words(self._best_arrays(logits))).clip(UNK)
         if logits.shape[1] > 1:
             return self._topk_of(logits, log_weights, 1)[0][:, 0]
         return self._words_of(self.ecc.topk(logits[:, 0], 1, **self._words_allowed)[0][:, 0])

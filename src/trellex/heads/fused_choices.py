@@ -14,6 +14,7 @@ from trellex.trellis import CompleteCode
 from trellex.trellis.fused_ranking import first_of, scores_of_all, warps_for
 
 BLOCK = 2048  # frequent words to look at together
+MOST_FURTHER = 64  # shelves that one program reads, one after another
 
 
 def of_hybrid(logits: Tensor, numbers: Tensor, scores: Tensor, log_sums: Tensor, words: Tensor | None) -> Tensor:
@@ -61,14 +62,62 @@ def _of_hybrid(
 
 
 def of_shelves(
-    scores: Tensor, shelves: Tensor, log_shelves: Tensor, logits: Tensor, ecc: CompleteCode, shelf_bits: int,
-    states: Tensor, vectors: Tensor, bias: Tensor, words: Tensor | None,
-) -> Tensor:  # fmt: skip
-    """The best word of all: on visited shelves, or on one of those after them that are more probable than that word.
+    scores: Tensor, shelves: Tensor, log_shelves: Tensor, words: Tensor | None, shelf_bits: int
+) -> tuple[Tensor, Tensor]:
+    """The best word on visited shelves, and log P of it.
 
     Args:
         scores: of the words on visited shelves, −inf where there is none  [T, K, W]
         shelves: visited ones, and the next if there is one, best first  [T, K + 1]; log_shelves is log P of them
+        words: of all numbers, None where each is its own  [V]
+        shelf_bits: the place of a word on its shelf is in the bits above these
+
+    Returns:
+        [T] twice
+    """
+    scores, shelves, log_shelves = (each.contiguous() for each in (scores, shelves, log_shelves))
+    (rows, visit, width), count = scores.shape, shelves.shape[1]
+    chosen = torch.empty(rows, dtype=torch.int64, device=scores.device)
+    log_probs = torch.empty(rows, dtype=torch.float64, device=scores.device)
+    if rows:
+        _of_shelves[(rows,)](
+            scores, shelves, log_shelves, shelves if words is None else words, chosen, log_probs,
+            visit, count, width, shelf_bits,
+            HAS_WORDS=words is not None, PLACES=triton.next_power_of_2(visit * width),
+            SHELVES=triton.next_power_of_2(visit),
+        )  # fmt: skip
+    return chosen, log_probs
+
+
+@triton.jit
+def _of_shelves(
+    scores, shelves, log_shelves, words, chosen, log_probs, visit, count, width, shelf_bits,
+    HAS_WORDS: tl.constexpr, PLACES: tl.constexpr, SHELVES: tl.constexpr,
+):  # fmt: skip
+    """scores [T, K, W], shelves, log_shelves [T, C], words [V] -> chosen, log_probs [T]; a program has a row"""
+    row = tl.program_id(0).to(tl.int64)
+    at, rank = tl.arange(0, PLACES), tl.arange(0, SHELVES)
+    score = tl.load(scores + row * visit * width + at, at < visit * width, -float("inf")).to(tl.float64)
+    log_shelf = tl.load(log_shelves + row * count + rank, rank < visit, -float("inf"))
+    best = tl.max(score, 0)
+    place = tl.min(tl.where(score == best, at, visit * width - 1), 0)  # of equal ones the first
+    word = tl.load(shelves + row * count + place // width) + ((place % width).to(tl.int64) << shelf_bits)
+    if HAS_WORDS:
+        word = tl.load(words + word)
+    tl.store(chosen + row, word)
+    tl.store(log_probs + row, _log_sum(log_shelf) + best - _log_sum(score))
+
+
+def on_further_shelves(
+    chosen: Tensor, log_probs: Tensor, visit: int, shelves: Tensor, log_shelves: Tensor, logits: Tensor,
+    ecc: CompleteCode, shelf_bits: int, states: Tensor, vectors: Tensor, bias: Tensor, words: Tensor | None,
+) -> Tensor:  # fmt: skip
+    """The best word of all. A shelf after visited ones is read where it is more probable than the best word so far.
+
+    Args:
+        chosen, log_probs: what `of_shelves` found, written anew where there is a better word  [T]
+        visit: K
+        shelves, log_shelves: visited ones, and the next if there is one  [T, K + 1]
         logits: of the trellis that finds shelves  [T, L]
         ecc: that trellis
         shelf_bits: the first bits of a word, which are its shelf's; its place there is in the bits above
@@ -78,50 +127,40 @@ def of_shelves(
         words: of all numbers, None where each is its own  [V]
 
     Returns:
-        [T]
+        [T], −1 where even MOST_FURTHER shelves do not tell
     """
-    rows, visit, width = scores.shape
-    given = [each.contiguous() for each in (scores, shelves, log_shelves, logits, states, vectors, bias)]
-    chosen = torch.empty(rows, dtype=torch.int64, device=scores.device)
-    if rows:
-        _of_shelves[(rows,)](
-            *given, shelves if words is None else words, chosen,
-            visit, shelves.shape[1], width, logits.shape[1], states.shape[1], len(vectors),
+    count, width = shelves.shape[1], -(-len(vectors) >> shelf_bits)
+    if visit < count and len(chosen):
+        given = [each.contiguous() for each in (shelves, log_shelves, logits, states, vectors, bias)]
+        _on_further_shelves[(len(chosen),)](
+            chosen, log_probs, *given, shelves if words is None else words,
+            visit, count, width, logits.shape[1], states.shape[1], len(vectors), MOST_FURTHER,
             HAS_WORDS=words is not None, BITS=shelf_bits, MEMORY=ecc.register.memory,
-            PLACES=triton.next_power_of_2(visit * width), SHELVES=triton.next_power_of_2(visit),
             WIDTH=triton.next_power_of_2(width), COLUMNS=COLUMNS, num_warps=max(4, warps_for(shelf_bits)),
         )  # fmt: skip
     return chosen
 
 
 @triton.jit
-def _of_shelves(
-    scores, shelves, log_shelves, logits, states, vectors, bias, words, chosen,
-    visit, count, width, length, size, limit,
-    HAS_WORDS: tl.constexpr, BITS: tl.constexpr, MEMORY: tl.constexpr, PLACES: tl.constexpr, SHELVES: tl.constexpr,
-    WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
+def _on_further_shelves(
+    chosen, log_probs, shelves, log_shelves, logits, states, vectors, bias, words,
+    visit, count, width, length, size, limit, most,
+    HAS_WORDS: tl.constexpr, BITS: tl.constexpr, MEMORY: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """scores [T, K, W], shelves, log_shelves [T, C], logits [T, L], states [T, E], words [V] -> chosen [T]
+    """chosen, log_probs [T], shelves, log_shelves [T, C], logits [T, L], states [T, E], words [V] -> chosen [T]
 
-    A program has a row.
+    A program has a row. Most are sure already.
     """
     row = tl.program_id(0).to(tl.int64)
-    at, rank = tl.arange(0, PLACES), tl.arange(0, SHELVES)
-    score = tl.load(scores + row * visit * width + at, at < visit * width, -float("inf")).to(tl.float64)
-    log_shelf = tl.load(log_shelves + row * count + rank, rank < visit, -float("inf"))
-    best = tl.max(score, 0)
-    place = tl.min(tl.where(score == best, at, visit * width - 1), 0)  # of equal ones the first
-    log_prob = _log_sum(log_shelf) + best - _log_sum(score)
-    word = tl.load(shelves + row * count + place // width) + ((place % width).to(tl.int64) << BITS)
-    if HAS_WORDS:
-        word = tl.load(words + word)
-
-    following = tl.load(log_shelves + row * count + visit, visit < count, -float("inf"))
+    log_prob = tl.load(log_probs + row)
+    following = tl.load(log_shelves + row * count + visit)
     if log_prob < following:
+        word = tl.load(chosen + row)
         number, left, log_sum = scores_of_all(logits + row * length, BITS, MEMORY)
         for visited in range(visit):
             left = tl.where(number == tl.load(shelves + row * count + visited), -float("inf"), left)
-        while log_prob < following:
+        further = 0
+        while (log_prob < following) & (further < most):
             shelf, _ = first_of(number, left, BITS)
             left = tl.where(number == shelf, -float("inf"), left)
             found, own = words_on(
@@ -130,13 +169,14 @@ def _of_shelves(
             )  # fmt: skip
             own = own.to(tl.float64)
             best = tl.max(own, 0)
+            place = tl.arange(0, WIDTH)
+            is_best = place == tl.min(tl.where(own == best, place, WIDTH - 1), 0)  # of equal ones the first
             own_log_prob = following + best - _log_sum(own)
-            own_place = tl.arange(0, WIDTH)
-            own_place = own_place == tl.min(tl.where(own == best, own_place, WIDTH - 1), 0)
-            word = tl.where(own_log_prob > log_prob, tl.sum(tl.where(own_place, found, 0), 0), word)
+            word = tl.where(own_log_prob > log_prob, tl.sum(tl.where(is_best, found, 0), 0), word)
             log_prob = tl.where(own_log_prob > log_prob, own_log_prob, log_prob)
             following = tl.max(left, 0) - log_sum
-    tl.store(chosen + row, word)
+            further += 1
+        tl.store(chosen + row, tl.where(log_prob < following, -1, word))
 
 
 @triton.jit

@@ -23,7 +23,7 @@ ALIGNED = 8  # columns, for matrix units
 
 
 def cross_entropy(h: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """−log P of targets, and of all words with a share of `label_smoothing`.
+    """(1 − ε) · −log P of targets + ε · its mean over all words, ε being `label_smoothing`.
 
     Under autocast products are in its precision, as those of a linear layer are.
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trellex.arrays import bounded, doubled, has_kernels, is_inspectable
+from trellex.arrays import bounded, doubled, has_kernels, is_inspectable, places_of
 from trellex.codes import Code
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.shelf_distribution import ShelfDistribution
@@ -76,21 +76,28 @@ class ShelvesHead(ShelfDistribution, Head):
         return self._ranked(logits)[0] if self._is_ranked(logits) else super()._first_shelves(logits)
 
     def _best(self, h: Tensor) -> Tensor:
-        """In few launches, where a kernel ranks all shelves, and reads those after the visited ones where it must."""
-        if not self._is_read_on(h):
+        if not self._is_chosen_by_kernels(h):
             return super()._best(h)
+        words = self._best_at_once(h)
+        rows = places_of(words < 0)
+        if len(rows):
+            words[rows] = super()._best(h[rows])
+        return words
+
+    def _best_at_once(self, h: Tensor) -> Tensor:
+        """In few launches, where kernels rank all shelves, and read those after the visited ones where they must."""
+        if not self._is_chosen_by_kernels(h):
+            return super()._best_at_once(h)
         from trellex.heads import fused_choices
 
         logits, states = at_least_single(self.shelves(h)), self.words.project(h)
         shelves, log_shelves = self._ranked(logits)
-        found = self._scores(states, shelves[:, : self.visit]), shelves, log_shelves
-        words = self.words.vectors, self.words.bias, self.code.table_like(shelves)
-        return fused_choices.of_shelves(*found, logits, self.ecc, self.shelf_bits, states, *words)
+        scores, words = self._scores(states, shelves[:, : self.visit]), self.code.table_like(shelves)
+        found = *fused_choices.of_shelves(scores, shelves, log_shelves, words, self.shelf_bits), self.visit
+        trellis, table = (logits, self.ecc, self.shelf_bits), (self.words.vectors, self.words.bias, words)
+        return fused_choices.on_further_shelves(*found, shelves, log_shelves, *trellis, states, *table)
 
-    def _best_at_once(self, h: Tensor) -> Tensor:
-        return self._best(h) if self._is_read_on(h) else super()._best_at_once(h)
-
-    def _is_read_on(self, h: Tensor) -> bool:
+    def _is_chosen_by_kernels(self, h: Tensor) -> bool:
         is_narrow = self.width <= WIDEST and self.visit * self.width <= MOST_CHOSEN
         return is_narrow and h.dtype != torch.float64 and self._is_ranked(h)
 

@@ -56,7 +56,7 @@ class CodeLayer(CodeDistribution):
         lattice = lattice_of(self.ecc.register, self.code.num_bits, self.code.vocab_size, self.automaton)
         self._is_paper = self.decoding == "paper"  # the best of all bit arrays, be they words or not
         best = lattice_of(self.ecc.register, self.code.num_bits, None) if self._is_paper else lattice
-        self._few = -1 if lattice.butterfly is None or best.butterfly is None or isinstance(linear, Rows) else FEW
+        self._few = -1 if lattice.butterfly is None or isinstance(linear, Rows) else FEW
         self._host, self._lattice, self._lattice_of_best = host, lattice, best
         self._read_best: Callable[..., int] = partial(kernels.read_best, *linear, *(best.butterfly or ()))
         tables: tuple[Any, ...] = (*linear, *(lattice.butterfly or ()))
@@ -118,7 +118,9 @@ class CodeLayer(CodeDistribution):
         numbers, inputs = np.empty(len(h), NUMBER), self._inputs(h)
         if len(h) > self._few or self._read_best(inputs, numbers) >= 0:
             numbers = self._host.topk(_apply(self._linear, inputs), 1, self._lattice_of_best)[0][:, 0]
-        return super()._words_of(numbers).clip(UNK) if self._is_paper else self._words_of(numbers)
+        if self._is_paper:  # numbers may be no word's, which `_words_of` below does not look at
+            return super()._words_of(numbers).clip(UNK)
+        return self._words_of(numbers)
 
     def best_with_log_prob(self, h: Floats) -> tuple[Ints, Floats]:
         if self.mixtures > 1:

@@ -79,10 +79,6 @@ class Corpus:
             raise ValueError(f"split: this corpus has {', '.join(self._splits)}, not {name!r}")
         return self._splits[name]
 
-    def check_words(self) -> None:
-        """Raises ImportError if a package is missing that `target_words` needs."""
-        self.target_words([])
-
     def target_words(self, tokens: Sequence[str]) -> list[str]:
         """Target tokens as the words that token BLEU compares: pieces are joined to text, and that is cut into words.
 

@@ -163,6 +163,11 @@ class PrepareSettings(TextSettings):
         """That tokeniser."""
         return build_tokenizer(self.words, self.target_language, self.target_lowercase)
 
+    def check_word_tokenizer(self) -> None:
+        """Raises ImportError if a package is missing that cuts what is made of pieces into words."""
+        if self.has_pieces("target"):
+            self.word_tokenizer()
+
     def inputs(self) -> dict[str, Path]:
         """The input files by the name of their setting, such as `train_source`."""
         names = [f"{split}_{side}" for split in self.splits() for side in SIDES]

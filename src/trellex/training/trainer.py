@@ -81,7 +81,6 @@ class Trainer:
         check_free(recipe.output)
         self.board = Board(recipe.output, self.settings.tensorboard)
         self.corpus = Corpus.open(recipe.data)
-        self.corpus.check_words()  # before hours of training, not when it is first validated
         self.processes = Processes.join(training_device(self.settings))
         if self.settings.threads:
             torch.set_num_threads(self.settings.threads)
@@ -116,8 +115,10 @@ class Trainer:
     def run(self) -> list[Evaluation]:
         """Train until the steps are done, patience is out or Ctrl-C is pressed; returns all evaluations.
 
-        Raises BlockingIOError if another process trains into the same folder.
+        Raises BlockingIOError if another process trains into the same folder, and ImportError before hours of training
+        if a package is missing that validation needs.
         """
+        self.corpus.manifest.settings.check_word_tokenizer()
         if not self.processes.is_first:
             return self._run()
         make_folder(self.recipe.output)

@@ -128,16 +128,20 @@ class TestCells:
 
     def test_what_the_grid_does_not_ask_for_need_not_be_timed(self, write_grid, result_of, tmp_path):
         timing = dict.fromkeys(("train_batch", "batch_sentences", "batch_tokens", "sentences"), 1)
-        timing |= {"gpu_sentence": 1, "gpu": "a GPU", "cpu": "a CPU", "begun": "noon"}
+        timing |= {"cpu": "a CPU", "begun": "noon"}
         (tmp_path / "results").mkdir()
-        again = {}
-        for timed in ("gpu", "cpu", "int8"):
+
+        def is_timed_again(timed, **gpu):
             [job] = Grid.load(write_grid({}, timed=[timed])).jobs()
-            result_of(job).model_copy(update={"timing": Timing(**timing)}).save(job.result_file)
+            result_of(job).model_copy(update={"timing": Timing(**timing, **gpu)}).save(job.result_file)
             checkpoint.step_folder(job.run, 2).mkdir(parents=True, exist_ok=True)
             (job.run / "best.json").write_text('{"step": 2}')
-            again[timed] = bool(to_be_timed([JobStatus(job)]))
-        assert again == {"gpu": False, "cpu": True, "int8": True}
+            return bool(to_be_timed([JobStatus(job)]))
+
+        on_gpu = {"gpu": "a GPU", "gpu_sentence": 1}
+        assert [is_timed_again(timed, **on_gpu) for timed in ("gpu", "cpu", "int8")] == [False, True, True]
+        assert is_timed_again("gpu", gpu="a GPU", gpu_sentence=None)
+        assert not is_timed_again("gpu", gpu=None, gpu_sentence=None)  # there is none
 
     def test_words_and_pieces_are_timed_together(self, write_grid, corpora, pieces, result_of, tmp_path):
         jobs = Grid.load(write_grid({"data": [str(corpora["en-ja"]), str(pieces)]})).jobs()
@@ -161,7 +165,7 @@ class TestCells:
             runner.run(False, Console())
         assert not (tmp_path / "runs").exists()
         with pytest.raises(ImportError, match="needs the package fugashi"):
-            Trainer(runner.statuses[0].job.recipe, Display("a training", quiet=True))
+            Trainer(runner.statuses[0].job.recipe, Display("a training", quiet=True)).run()
 
     def test_shortlists_are_for_softmax_alone(self, write_grid):
         heads = ["softmax", "binary-ec", {"type": "softmax", "tied": True}, "shelves"]

@@ -65,7 +65,7 @@ def test_bits_in_any_precision_are_added_up_in_double(dtype, monkeypatch):
 @pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
 @pytest.mark.parametrize("code", ["frequency", "random"])
 @pytest.mark.parametrize(("words", "visit"), [(16, 3), (2, 5), (64, 64), (8, 1)])
-def test_of_shelves(words, visit, code, scale):
+def test_of_shelves(words, visit, code, scale, monkeypatch):
     torch.manual_seed(2)
     spec = {"type": "shelves", "words": words, "visit": visit, "memory": 4, "code": code}
     head = build_head(spec, hidden_size=H, vocab=V, embedding=nn.Embedding(V, 10))
@@ -80,14 +80,23 @@ def test_of_shelves(words, visit, code, scale):
         read = [head.words.project(h), shelves[:, : head.visit], table, head.words.vectors, head.words.bias]
         scores = fused_shelves.scores_by_read(*on_device(*read), *where)
         torch.testing.assert_close(scores.cpu(), expected, rtol=1e-5, atol=1e-5)
-        trellis = *on_device(expected, shelves, log_shelves, head.shelf_logits(h)), head.ecc, head.shelf_bits
-        vectors = on_device(head.words.project(h), head.words.vectors, head.words.bias, table)
-        found = fused_choices.of_shelves(*trellis, *vectors).cpu()
-        best = head.best(h)
+        found, best = choose(head, h, expected, shelves, log_shelves), head.best(h)
         assert torch.equal(found, best) or scale == 0  # of equal ones torch may take any
         torch.testing.assert_close(head.log_prob(h, found), head.log_prob(h, best))
         if visit * words < 64 and scale == 1.0:  # some have to look further
             assert (head.best_at_once(h) < 0).any() or words == 2
+            monkeypatch.setattr(fused_choices, "MOST_FURTHER", 1)
+            found = choose(head, h, expected, shelves, log_shelves)
+            assert torch.equal(found.where(found >= 0, best), best)
+            assert (found < 0).any() or words == 2
+
+
+def choose(head, h, scores, shelves, log_shelves):
+    """What the kernels choose from the scores of words on visited shelves."""
+    table, where = head.code.table_like(shelves), (head.visit, *on_device(shelves, log_shelves, head.shelf_logits(h)))
+    found = fused_choices.of_shelves(*on_device(scores, shelves, log_shelves, table), head.shelf_bits)
+    vectors = on_device(head.words.project(h), head.words.vectors, head.words.bias, table)
+    return fused_choices.on_further_shelves(*found, *where, head.ecc, head.shelf_bits, *vectors).cpu()
 
 
 @pytest.mark.parametrize(
@@ -125,6 +134,8 @@ def test_no_rows():
     empty = torch.empty(0, device=PLACE)
     numbers = empty.long()
     assert len(fused_choices.of_hybrid(empty.view(0, 5), numbers, empty, empty, None)) == 0
-    vectors = torch.empty(64, 3, device=PLACE)
-    found = empty.view(0, 2, 4), numbers.view(0, 3), empty.view(0, 3), empty.view(0, 15), CompleteCode(3), 4
-    assert len(fused_choices.of_shelves(*found, empty.view(0, 3), vectors, vectors[:, 0], None)) == 0
+    found = fused_choices.of_shelves(empty.view(0, 2, 4), numbers.view(0, 3), empty.view(0, 3), None, 4)
+    assert len(found[0]) == len(found[1]) == 0
+    table, where = torch.empty(64, 3, device=PLACE), (2, numbers.view(0, 3), empty.view(0, 3), empty.view(0, 15))
+    vectors = empty.view(0, 3), table, table[:, 0], None
+    assert len(fused_choices.on_further_shelves(*found, *where, CompleteCode(3), 4, *vectors)) == 0

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
 from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
-from trellex.heads import HeadSpec
+from trellex.heads import HeadSpec, build_head
 from trellex.runtime.code import FEW, CodeLayer
 from trellex.runtime.export import export
 from trellex.runtime.model import load_export
@@ -122,6 +123,21 @@ def test_the_papers_decoding_takes_the_best_bit_array_and_unk_if_it_is_no_word(c
     expected = np.where(found < 0, 0, found + layer.offset)
     for words_found, _ in in_groups(without_log_prob(layer), logits):
         assert np.array_equal(words_found, expected)
+
+
+@pytest.mark.parametrize("scale", [1, 20, 200])
+@pytest.mark.parametrize("kind", ["binary", "binary-ec"])
+def test_the_papers_decoding_is_that_of_torch(kind, scale):
+    """However sure bits are: those of probability 1 in double precision have an order, too."""
+    torch.manual_seed(5)
+    head = build_head({"type": kind, "decoding": "paper"}, hidden_size=16, vocab=1000)
+    h = torch.randn(200, 16) * scale
+    linear = tuple(each.detach().numpy() for each in (head.bits.linear.weight, head.bits.linear.bias))
+    layer = CodeLayer(head.spec, FrequencyCode(1000), 1000, 16, linear)
+    with torch.no_grad():
+        expected = head.best(h).numpy()
+    for found, _ in in_groups(without_log_prob(layer), h.numpy()):
+        assert np.array_equal(found, expected)
 
 
 def check(layer, logits, by_word=True):

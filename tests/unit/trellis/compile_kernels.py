@@ -10,13 +10,13 @@ from trellex.trellis import fused, fused_ranking, fused_sample, fused_words
 
 WHOLE = {"num_rows", "num_words", "num_draws", "num_bits", "num_steps", "limit", "length", "k"} | {
     "reads", "width", "size", "steps", "frequent", "visit", "count", "shelf_bits", "row_stride", "stride",
-    "number", "mine_stride", "other_stride",
+    "num_mine", "num_others", "mine_stride", "other_stride", "most",
 }  # fmt: skip
 LONG = ("numbers", "numbers_ahead", "target", "words", "order", "first", "chosen", "shelves")
 KINDS = {"masks": "*i32", "label_smoothing": "fp32"} | dict.fromkeys(LONG, "*i64")
 
 
-def compile_kernel(kernel, number, half=(), double=(), **constants):
+def compile_kernel(kernel, number, half=(), double=(), num_warps=4, **constants):
     """number: the type of real ones, such as fp32; half, double: those that are in half and in double precision"""
     kinds = {
         name: "constexpr" if name in constants else "i32" if name in WHOLE else KINDS.get(name, f"*{number}")
@@ -24,7 +24,7 @@ def compile_kernel(kernel, number, half=(), double=(), **constants):
     }
     kinds |= dict.fromkeys(half, "*bf16") | dict.fromkeys(double, "*fp64")
     places = {(kernel.arg_names.index(name),): value for name, value in constants.items()}
-    triton.compile(ASTSource(kernel, kinds, places), target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
+    triton.compile(ASTSource(kernel, kinds, places), target=GPUTarget("cuda", 90, 32), options={"num_warps": num_warps})
 
 
 for outputs, memory in ((2, 6), (0, 7)):
@@ -36,17 +36,24 @@ for outputs, memory in ((2, 6), (0, 7)):
     compile_kernel(fused_sample._sample, "fp64", **sizes, ROWS=1)
 
 for bits in (10, 14):
-    compile_kernel(fused_ranking._ranked, "fp32", double=["log_probs"], BITS=bits, MEMORY=7)
+    warps = fused_ranking.warps_for(bits)
+    compile_kernel(fused_ranking._ranked, "fp32", double=["log_probs"], num_warps=warps, BITS=bits, MEMORY=7)
 
 for has_words in (False, True):
     sizes = {"HAS_WORDS": has_words, "BLOCK": fused_choices.BLOCK}
     compile_kernel(fused_choices._of_hybrid, "fp32", double=["scores", "log_sums"], **sizes)
-    sizes = {"HAS_WORDS": has_words, "PLACES": 1024, "SHELVES": 16, "WIDTH": 64, "COLUMNS": fused_choices.COLUMNS}
-    compile_kernel(fused_choices._of_shelves, "fp32", double=["log_shelves"], **sizes, BITS=10, MEMORY=7)
+    sizes = {"HAS_WORDS": has_words, "PLACES": 1024, "SHELVES": 16}
+    compile_kernel(fused_choices._of_shelves, "fp32", double=["log_shelves", "log_probs"], **sizes)
+    for bits in (3, 10, 14):
+        warps = max(4, fused_ranking.warps_for(bits))
+        sizes = {"HAS_WORDS": has_words, "BITS": bits, "MEMORY": 7, "WIDTH": 64, "COLUMNS": fused_choices.COLUMNS}
+        doubles = ["log_shelves", "log_probs"]
+        compile_kernel(fused_choices._on_further_shelves, "fp32", double=doubles, num_warps=warps, **sizes)
 
 for smoothed in (False, True):
     sizes = {"IS_SMOOTHED": smoothed, "BLOCK": fused_cross_entropy.BLOCK}
-    compile_kernel(fused_cross_entropy._cross_entropy, "fp32", half=["scores"], **sizes)
+    warps = fused_cross_entropy.WARPS
+    compile_kernel(fused_cross_entropy._cross_entropy, "fp32", half=["scores"], num_warps=warps, **sizes)
 blocks = {"PRECISION": "tf32", "ROWS": fused_shelves.ROWS, "COLUMNS": fused_shelves.COLUMNS, "WIDTH": 64}
 for half in ((), ("states", "of_reads")):
     compile_kernel(fused_shelves._scores, "fp32", [*half[:1]], **blocks, SPLIT=fused_shelves.SPLIT)
@@ -57,5 +64,6 @@ for half in ((), ("states", "of_reads")):
 
 half = ["queries", "keys", "mine", "others", "of_mine"]
 compile_kernel(fused_energies._energies, "fp32", half[:2], WORDS=fused_energies.WORDS, COLUMNS=fused_energies.COLUMNS)
-sizes = {"PLACES": fused_energies.PLACES, "COLUMNS": fused_energies.COLUMNS}
-compile_kernel(fused_energies._gradients, "fp32", half[2:], **sizes)
+for with_vector in (False, True):
+    sizes = {"WITH_VECTOR": with_vector, "PLACES": fused_energies.PLACES, "COLUMNS": fused_energies.COLUMNS}
+    compile_kernel(fused_energies._gradients, "fp32", half[2:], num_warps=1, **sizes)

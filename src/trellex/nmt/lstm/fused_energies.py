@@ -47,23 +47,29 @@ class _Energies(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The sum of a query and a key is as much the one's as the other's, so one kernel serves either."""
         queries, keys, vector = ctx.saved_tensors
-        of_queries, of_vector = _gradient(gradient, queries, keys, vector)
-        of_keys, _ = _gradient(gradient.mT, keys, queries, vector)
-        return of_queries, of_keys, of_vector
+        of_vector = torch.empty(
+            len(queries), triton.cdiv(queries.shape[1], PLACES), len(vector), dtype=torch.float32, device=vector.device
+        )
+        of_queries = _gradient(gradient, queries, keys, vector, of_vector)
+        of_keys = _gradient(gradient.mT, keys, queries, vector)
+        return of_queries, of_keys, of_vector.sum((0, 1)).to(vector.dtype)
 
 
-def _gradient(gradient: Tensor, mine: Tensor, others: Tensor, vector: Tensor) -> tuple[Tensor, Tensor]:
-    """gradient [N, A, B], mine [N, A, H], others [N, B, H], vector [H] -> those of mine [N, A, H] and of vector [H]"""
-    (rows, count, size), number = mine.shape, others.shape[1]
-    blocks = triton.cdiv(count, PLACES)
+def _gradient(
+    gradient: Tensor, mine: Tensor, others: Tensor, vector: Tensor, of_vector: Tensor | None = None
+) -> Tensor:
+    """That of mine, and that of the vector by rows and blocks of mine, if asked for.
+
+    gradient [N, A, B], mine [N, A, H], others [N, B, H], vector [H], of_vector [N, A / PLACES, H] -> [N, A, H]
+    """
+    (rows, num_mine, size), num_others = mine.shape, others.shape[1]
     of_mine = torch.empty_like(mine)
-    of_vector = torch.empty(rows, blocks, size, dtype=torch.float32, device=mine.device)
     if of_mine.numel():
-        _gradients[rows, blocks, triton.cdiv(size, COLUMNS)](
-            gradient, mine, others, vector, of_mine, of_vector, count, number, size, *gradient.stride(),
-            PLACES=PLACES, COLUMNS=COLUMNS, num_warps=1,
+        _gradients[rows, triton.cdiv(num_mine, PLACES), triton.cdiv(size, COLUMNS)](
+            gradient, mine, others, vector, of_mine, of_vector, num_mine, num_others, size, *gradient.stride(),
+            WITH_VECTOR=of_vector is not None, PLACES=PLACES, COLUMNS=COLUMNS, num_warps=1,
         )  # fmt: skip
-    return of_mine, of_vector.sum((0, 1)).to(vector.dtype)
+    return of_mine
 
 
 # Sizes that change from batch to batch are read when it runs, so that all batches share one compiled kernel.
@@ -83,35 +89,37 @@ def _energies(queries, keys, vector, found, steps, width, size, WORDS: tl.conste
     tl.store(found + place * width + word, total, word < width)
 
 
-@triton.jit(do_not_specialize=["count", "number", "row_stride", "mine_stride", "other_stride"])
+@triton.jit(do_not_specialize=["num_mine", "num_others", "row_stride", "mine_stride", "other_stride"])
 def _gradients(
-    gradient, mine, others, vector, of_mine, of_vector, count, number, size, row_stride, mine_stride, other_stride,
-    PLACES: tl.constexpr, COLUMNS: tl.constexpr,
+    gradient, mine, others, vector, of_mine, of_vector, num_mine, num_others, size, row_stride, mine_stride,
+    other_stride, WITH_VECTOR: tl.constexpr, PLACES: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """A program has some queries, or some keys, of a sentence, and some of their columns.
 
-    gradient [N, A, B] by its strides, mine [N, A, H], others [N, B, H], vector [H] -> of_mine [N, A, H] and, by
-    programs, to be added up, of_vector [N, A / PLACES, H]
+    gradient [N, A, B] by its strides, mine [N, A, H], others [N, B, H], vector [H] -> of_mine [N, A, H] and, to be
+    added up, of_vector [N, A / PLACES, H]
     """
     row, block = tl.program_id(0).to(tl.int64), tl.program_id(1)
     place = block * PLACES + tl.arange(0, PLACES)
     at = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)
-    kept = (place < count)[:, None] & (at < size)[None, :]
-    mine_at = (row * count + place)[:, None] * size + at[None, :]
+    kept = (place < num_mine)[:, None] & (at < size)[None, :]
+    mine_at = (row * num_mine + place)[:, None] * size + at[None, :]
     own = tl.load(mine + mine_at, kept, 0.0).to(tl.float32)
     change_at = gradient + row * row_stride + place[:, None] * mine_stride
     of_own = tl.zeros((PLACES, COLUMNS), tl.float32)
     of_weight = tl.zeros((PLACES, COLUMNS), tl.float32)
-    for other in range(number):
-        theirs = tl.load(others + (row * number + other) * size + at[None, :], (at < size)[None, :], 0.0)
-        change = tl.load(change_at + other * other_stride, (place < count)[:, None], 0.0)
+    for other in range(num_others):
+        theirs = tl.load(others + (row * num_others + other) * size + at[None, :], (at < size)[None, :], 0.0)
+        change = tl.load(change_at + other * other_stride, (place < num_mine)[:, None], 0.0)
         hidden = _tanh(own + theirs.to(tl.float32))
-        of_weight += change * hidden
+        if WITH_VECTOR:
+            of_weight += change * hidden
         of_own += change * (1 - hidden * hidden)
     weight = tl.load(vector + at, at < size, 0.0).to(tl.float32)
     tl.store(of_mine + mine_at, (of_own * weight[None, :]).to(of_mine.dtype.element_ty), kept)
-    of_vector += (row * tl.num_programs(1) + block) * size
-    tl.store(of_vector + at, tl.sum(of_weight, 0), at < size)
+    if WITH_VECTOR:
+        of_vector += (row * tl.num_programs(1) + block) * size
+        tl.store(of_vector + at, tl.sum(of_weight, 0), at < size)
 
 
 @triton.jit

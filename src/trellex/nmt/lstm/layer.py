@@ -19,7 +19,7 @@ warnings.filterwarnings("ignore", message="RNN module weights are not part of si
 class LSTM(nn.LSTM):
     """PyTorch's LSTM of one layer, in a precision of its own.
 
-    In main memory that is always its weights'. On a GPU `whole` follows autocast to bfloat16, but not to float16, where
+    That is its weights', but `whole`, which is for GPUs, follows autocast to bfloat16. It does not to float16, where
     small gradients vanish; and outside training products are never rounded to TF32, for translations shall be those of
     the CPU.
     """
@@ -45,9 +45,10 @@ class LSTM(nn.LSTM):
         Outputs on padding are anything. One more input tells padding. Its weights, which are not learned, close the
         input gate and open the forget gate, so that a state passes over padding unchanged.
 
-        inputs [N, S, E], lengths [N] beside them, at least 1, or all S of them; start: h and c [D, N, H], or zeros
-        -> outputs [N, S, D·H], h and c [D, N, H], of D directions
+        inputs [N, S, E], lengths [N] beside them, at least 1, or all S of them; start, without lengths alone: h and c
+        [D, N, H], or zeros -> outputs [N, S, D·H], h and c [D, N, H], of D directions
         """
+        assert start is None or lengths is None  # backwards it would begin on padding
         kind, weights = self._precision_of(inputs), cast(list[list[Tensor]], self.all_weights)
         inputs = inputs.transpose(0, 1).to(kind)
         width, rows, _ = inputs.shape
@@ -74,9 +75,11 @@ class LSTM(nn.LSTM):
         return torch.cat([of_inputs, gates.flatten(0, 1)], 1)
 
     def _precision_of(self, inputs: Tensor) -> torch.dtype:
-        device = inputs.device.type
-        if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16:
-            return torch.bfloat16
+        """For a single step it takes longer to convert the weights than is won."""
+        device, is_one_step = inputs.device.type, inputs.shape[1] == 1
+        if torch.is_autocast_enabled(device) and not is_one_step:
+            kind = torch.get_autocast_dtype(device)
+            return torch.bfloat16 if kind == torch.bfloat16 else self.all_weights[0][0].dtype
         return self.all_weights[0][0].dtype
 
     @contextmanager

@@ -31,6 +31,8 @@ class BinaryHead(CodeDistribution, Head):
         if not self.bits.is_read_at_once(h):
             return super()._best_at_once(h)
         numbers, *_ = self.bits.best_numbers(h, with_sum=False)
+        if self.decoding == "paper":
+            return self.words_or_unknown(numbers)
         words = self.code.table_like(numbers)
         return numbers if words is None else words[numbers.clamp(min=0)]
 

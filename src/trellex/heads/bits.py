@@ -51,17 +51,18 @@ class BitLayer(CodeDistribution, nn.Module):
 
     def is_read_at_once(self, h: Tensor) -> bool:
         """Whether `best_numbers` can be asked: a single set of bits, which a kernel reads."""
-        return self.mixtures == 1 and self.decoding == "exact" and self.is_read_by_kernels(h)
+        return self.mixtures == 1 and self.is_best_found_by_kernels(h)
 
     def best_numbers(self, h: Tensor, with_sum: bool = True) -> tuple[Tensor, Tensor, Tensor]:
         """The numbers of the best words, their scores and, if asked for, the log-sums over all words, by one kernel.
 
-        h [T, H] -> [T] three times
+        In the paper's decoding they are those of the best bit arrays. h [T, H] -> [T] three times
         """
         from trellex.trellis import fused_words
 
         logits = at_least_single(self.linear(self._read(h)))
-        return fused_words.best(logits, self.ecc.register, self.code.num_bits, self.code.vocab_size, with_sum)
+        size = 1 << self.code.num_bits if self.decoding == "paper" else self.code.vocab_size
+        return fused_words.best(logits, self.ecc.register, self.code.num_bits, size, with_sum)
 
     @cached_property
     def mean_bits(self) -> Table:

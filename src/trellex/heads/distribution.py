@@ -273,7 +273,7 @@ class CodeDistribution(Distribution):
         """Of a single part it needs no normaliser."""
         logits, log_weights = self._exact_outputs(h, fetched=not self.is_best_found_by_kernels(h))
         if self.decoding == "paper":
-            return self._in_vocabulary(self.code.words(self._best_arrays(logits))).clip(UNK)
+            return self.words_or_unknown(self._best_arrays(logits))
         if logits.shape[1] > 1:
             return self._topk_of(logits, log_weights, 1)[0][:, 0]
         return self._words_of(self.ecc.topk(logits[:, 0], 1, **self._words_allowed)[0][:, 0])
@@ -295,6 +295,10 @@ class CodeDistribution(Distribution):
         """log Σ_w (π_k P_k(w))^(1 / temperature) of every part. -> [T, K]"""
         cold = self.log_partition(logits) - log_weights
         return self.log_partition(logits / temperature) - cold / temperature
+
+    def words_or_unknown(self, numbers: Array) -> Array:
+        """The vocabulary's words of bit arrays' numbers, UNK where there is none, as in the paper."""
+        return self._in_vocabulary(self.code.words(numbers)).clip(UNK)
 
     def _words_of(self, numbers: Array) -> Array:
         """The vocabulary's words of numbers, −1 where there is none."""

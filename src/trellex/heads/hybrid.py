@@ -32,7 +32,7 @@ class HybridHead(HybridDistribution, Head):
 
     def _best_at_once(self, h: Tensor) -> Tensor:
         """The same in few launches, where kernels read the bits."""
-        if not self.bits.is_read_at_once(h):
+        if self.decoding == "paper" or not self.bits.is_read_at_once(h):
             return super()._best_at_once(h)
         from trellex.heads import fused_choices
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trellex.arrays import log_softmax
 from trellex.codes import Code, FrequencyCode, load_code
-from trellex.heads.distribution import UNK, CodeDistribution
+from trellex.heads.distribution import CodeDistribution
 from trellex.heads.spec import CodeSpec
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
 from trellex.runtime.rows import SMALL, Rows
@@ -118,9 +118,7 @@ class CodeLayer(CodeDistribution):
         numbers, inputs = np.empty(len(h), NUMBER), self._inputs(h)
         if len(h) > self._few or self._read_best(inputs, numbers) >= 0:
             numbers = self._host.topk(_apply(self._linear, inputs), 1, self._lattice_of_best)[0][:, 0]
-        if self._is_paper:  # numbers may be no word's, which `_words_of` below does not look at
-            return super()._words_of(numbers).clip(UNK)
-        return self._words_of(numbers)
+        return self.words_or_unknown(numbers) if self._is_paper else self._words_of(numbers)
 
     def best_with_log_prob(self, h: Floats) -> tuple[Ints, Floats]:
         if self.mixtures > 1:

@@ -105,6 +105,7 @@ def choose(head, h, scores, shelves, log_shelves):
         {"type": "binary-ec", "loss": "trellis", "code": "random"},
         {"type": "binary-ec", "generators": "complete", "memory": 4, "code": "frequency"},
         {"type": "binary-ec", "decoding": "paper"},
+        {"type": "binary", "decoding": "paper", "code": "random"},
         {"type": "hybrid-33-ec", "loss": "trellis", "code": "random"},
         {"type": "hybrid-33-ec", "decoding": "paper"},
         {"type": "hybrid-33", "decoding": "paper"},

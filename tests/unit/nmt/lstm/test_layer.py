@@ -43,6 +43,14 @@ def flattened(found):
     return outputs, h, c
 
 
+def test_a_single_step_converts_no_weights_under_autocast():
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    lstm = LSTM(16, 32, batch_first=True).to(place)
+    with torch.autocast(place, torch.bfloat16):
+        kinds = [lstm.whole(torch.randn(8, steps, 16, device=place))[0].dtype for steps in (1, 2)]
+    assert kinds == [torch.float32, torch.bfloat16]
+
+
 @pytest.mark.parametrize(("kind", "expected"), [("bfloat16", torch.bfloat16), ("float16", torch.float32)])
 def test_precision_under_autocast(kind, expected):
     """bfloat16 is followed; in float16 small gradients would vanish."""

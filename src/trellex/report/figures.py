@@ -144,28 +144,33 @@ def output_size(direction: Direction, styles: Styles) -> Figure:
 
 
 def cpu_time(direction: Direction, styles: Styles) -> Figure | None:
-    """BLEU of text against time on a CPU, a labelled point for each system; a line joins those that no other beats.
+    """BLEU of text against time on a CPU, a point for each system; a line joins those that no other beats.
 
-    Time is that of greedy search, and so is BLEU. None if nothing was timed in int8.
+    Points are numbered from the best on, for there may be too many to name. Time is that of greedy search, and so is
+    BLEU. None if nothing was timed in int8.
     """
     found = {name: (int8_milliseconds(each), each.text_bleu(GREEDY)) for name, each in systems(direction).items()}
     timed = {name: (fmean(times), scores) for name, (times, scores) in found.items() if times and scores}
     if not timed:
         return None
-    figure, axes = _figure(f"{direction.title}: BLEU against time on a CPU", (10, 6.4))
+    figure, axes = _figure(f"{direction.title}: BLEU against time on a CPU", (11, 6.4))
     front = pareto_front((time, fmean(scores)) for time, scores in timed.values())
     axes.plot(*zip(*front, strict=True), color="#bbbbbb", linewidth=1.4, zorder=1)
-    points = []
-    for name, (time, scores) in timed.items():
-        points.append(Point(time, fmean(scores), name, styles[name].color))
+    points, handles = [], []
+    best_first = sorted(timed, key=lambda name: (-fmean(timed[name][1]), timed[name][0]))
+    for number, name in enumerate(best_first, 1):
+        time, scores = timed[name]
+        points.append(Point(time, fmean(scores), str(number), styles[name].color))
         _point(axes, time, scores, styles[name])
+        handles.append(Line2D([], [], label=f"{number}  {name}", **_marked(styles[name]) | {"linestyle": ""}))
     axes.set_xscale("log")
-    axes.margins(x=0.16, y=0.1)
+    axes.margins(x=0.06, y=0.06)
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_minor_locator(NullLocator())
     bleu = f"Test BLEU (text as {direction.text_unit}, greedy), %"
     axes.set(xlabel="Milliseconds a sentence in int8 on one CPU thread (log scale)", ylabel=bleu)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    _legend(figure, handles)
     annotate_points(figure, axes, points)
     return figure
 

@@ -51,18 +51,22 @@ def times_of(corpus: Corpus) -> list[Table]:
 
 
 def _times(corpus: Corpus, timed: Direction) -> Table:
-    """Milliseconds of a training batch and of a sentence, against softmax, with the paper's ratios if it has them."""
+    """Milliseconds of a training batch and of a sentence, against softmax, with the paper's ratios if it has them.
+
+    What was timed for no method has no columns.
+    """
     rows = paper_rows(corpus.stands_for) if timed.name == TIMED_DIRECTION else None
     papers = ["paper's"] if rows else []
     headings = ["method"]
-    for measured, relative, _ in TIMES:
+    found = [each for each in TIMES if any(_mean_time(timed, name, each[-1]) is not None for name in timed.methods)]
+    for measured, relative, _ in found:
         headings += [measured, relative, *papers]
     table = Table(f"{corpus.name}: time ({timed.name})", headings, notes=how_timed(timed))
     for name, method in timed.methods.items():
         if not any(result.timing for result in method.results) and name not in (rows or {}):
             continue  # a row of nothing
         cells = [name]
-        for _, relative, figure in TIMES:
+        for _, relative, figure in found:
             own = _mean_time(timed, name, figure)
             cells += [
                 significant(own),

@@ -117,19 +117,26 @@ class TestFigure:
         [axes] = figures.cpu_time(direction, method_styles(heads | listed_methods(direction.results))).axes
         return axes
 
-    def test_a_labelled_point_a_system(self, axes):
-        timed = ["binary-ec", "softmax", "softmax (tied)", "softmax (tied) + shortlist", "softmax + shortlist"]
-        assert sorted(text.get_text() for text in axes.texts) == timed
+    @pytest.fixture
+    def points(self, axes):
+        """Of each system, by the number that the legend gives it."""
+        names = dict(text.get_text().split("  ", 1) for text in axes.figure.legends[0].get_texts())
+        return {names[text.get_text()]: text.xy for text in axes.texts}
 
-    def test_points_are_times_and_text_bleu_by_greedy_search(self, axes, direction):
-        [text] = [text for text in axes.texts if text.get_text() == "softmax + shortlist"]
+    def test_a_numbered_point_a_system_from_the_best_on(self, axes, points):
+        timed = ["binary-ec", "softmax", "softmax (tied)", "softmax (tied) + shortlist", "softmax + shortlist"]
+        assert sorted(points) == timed
+        assert len(axes.texts) == len(timed)
+        bleu = [points[name][1] for name in points]
+        assert bleu == sorted(bleu, reverse=True)
+
+    def test_points_are_times_and_text_bleu_by_greedy_search(self, axes, points, direction):
         scores = [result.selection.scores["greedy"].text_bleu for result in direction.methods["softmax"].results]
-        assert text.xy == pytest.approx((13.0, np.mean(scores)))
+        assert points["softmax + shortlist"] == pytest.approx((13.0, np.mean(scores)))
         assert "text as characters, greedy" in axes.get_ylabel()
         assert axes.get_xscale() == "log"
 
-    def test_a_line_through_the_front(self, axes):
-        points = {text.get_text(): text.xy for text in axes.texts}
+    def test_a_line_through_the_front(self, axes, points):
         front = axes.lines[0]
         assert list(zip(front.get_xdata(), front.get_ydata(), strict=True)) == pareto_front(points.values())
         assert tuple(front.get_xydata()[0]) == points["binary-ec"]

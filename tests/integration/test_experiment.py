@@ -200,14 +200,23 @@ class TestWhole:
         assert len({result.timing.begun for result in results(whole)}) == 1
         assert sorted(path.name for path in whole.runs.iterdir()) == sorted(["lock", "shortlists", *NAMES])
 
-    @pytest.mark.parametrize(("engine", "other"), [("cpu", "int8"), ("int8", "cpu_sentence")])
+    @pytest.mark.parametrize(("engine", "other"), [("cpu", "int8"), ("int8", "cpu_sentence"), ("compact", "int8")])
     def test_only_what_the_grid_asks_for_is_timed(self, whole, write_grid, trellex, tmp_path, engine, other):
         grid = untimed(whole, write_grid(tmp_path, timed=[engine]))
         assert trellex("experiment", grid.path).exit_code == 0
         for result in results(grid):
             assert getattr(result.timing, other) is None
             assert result.timing.train_batch > 0
-        assert (results(grid)[0].timing.listed is None) == (engine == "cpu")
+        assert (results(grid)[0].timing.listed is None) == (engine != "int8")
+
+    def test_exports_are_measured(self, whole, write_grid, trellex, tmp_path):
+        grid = untimed(whole, write_grid(tmp_path, timed=["int8", "compact"]))
+        assert trellex("experiment", grid.path).exit_code == 0
+        for name, result in zip(NAMES, results(grid), strict=True):
+            for precision in ("int8", "compact"):
+                export = tmp_path / f"{name}.{precision}"
+                assert trellex("export", grid.runs / name, export, "--precision", precision).exit_code == 0
+                assert getattr(result.timing, precision).bytes == sum(file.stat().st_size for file in export.iterdir())
 
     def test_a_cell_that_cannot_be_timed_is_named(self, whole, write_grid, trellex, tmp_path):
         grid = untimed(whole, write_grid(tmp_path))

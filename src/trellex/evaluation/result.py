@@ -82,10 +82,11 @@ class Training(Record):
 
 
 class Pace(Record):
-    """How fast a model exported in int8 translates, greedy, one sentence at a time on one thread."""
+    """How fast an exported model translates, greedy, one sentence at a time on one thread, and how large it is."""
 
     sentence: float  # milliseconds
     steps: float  # words or pieces that it writes for a sentence, EOS included, on average
+    bytes: int | None = None  # of its files; not known of older results
 
 
 class Timing(Record):
@@ -101,8 +102,9 @@ class Timing(Record):
     batch_tokens: int  # target tokens in it
     gpu_sentence: float | None  # greedy, one sentence at a time
     cpu_sentence: float | None = None  # the same by the exported model in single precision on one thread
-    int8: Pace | None = None  # and by the one in int8; neither is there if it was not asked for
-    listed: Pace | None = None  # by that one with a shortlist, if there is one
+    int8: Pace | None = None  # and by the one in int8
+    compact: Pace | None = None  # and by the compact one; none of the three is there if it was not asked for
+    listed: Pace | None = None  # by the one in int8 with a shortlist, if there is one
     sentences: int  # how many were timed
     other_cores: float | None = None  # CPU cores that other processes kept busy meanwhile, if that is known
     gpu: str | None

@@ -20,8 +20,9 @@ WITHOUT_EFFECT = ("device", "threads", "save_every", "keep_checkpoints", "keep_b
 
 WHAT = "the description of a cell"
 
-Engine = Literal["gpu", "cpu", "int8"]  # PyTorch on a GPU; exports on one CPU thread, in single precision and in int8
-ENGINES: tuple[Engine, ...] = ("gpu", "cpu", "int8")
+# PyTorch on a GPU; exports on one CPU thread, in single precision, in int8, and compact ones
+Engine = Literal["gpu", "cpu", "int8", "compact"]
+ENGINES: tuple[Engine, ...] = ("gpu", "cpu", "int8")  # unless a grid says otherwise
 
 
 class _Begun(Record, extra="ignore"):

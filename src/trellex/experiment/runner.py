@@ -100,7 +100,8 @@ def _begun(status: JobStatus) -> str | None:
     timing = status.result.timing if status.result else None
     if timing is None:
         return None
-    found = {"cpu": timing.cpu_sentence, "int8": timing.int8, "gpu": timing.gpu_sentence if timing.gpu else ABSENT}
+    on_gpu = timing.gpu_sentence if timing.gpu else ABSENT
+    found = {"gpu": on_gpu, "cpu": timing.cpu_sentence, "int8": timing.int8, "compact": timing.compact}
     if any(found[engine] is None for engine in status.job.timed):
         return None
     if status.job.shortlist and "int8" in status.job.timed and timing.listed is None:

@@ -70,6 +70,7 @@ def measure(jobs: Sequence[Job]) -> list[Timing]:
     on_gpu: Sequence[float | None] = nothing
     on_cpu: Sequence[float | None] = nothing
     int8: Sequence[Pace | None] = nothing
+    compact: Sequence[Pace | None] = nothing
     listed: dict[str, Pace] = {}
     if "gpu" in timed and device == "cuda":
         on_gpu = time_in_turns([each.model for each in loaded], sources)
@@ -78,7 +79,10 @@ def measure(jobs: Sequence[Job]) -> list[Timing]:
             on_cpu = time_in_turns([load_export(path, threads=1).model for path in exports], sources)
     if "int8" in timed:
         with exported(loaded, "int8", where) as exports:
-            int8, listed = _paces(jobs, exports, sources)
+            int8, listed = _paces(jobs, exports, sources, with_lists=True)
+    if "compact" in timed:
+        with exported(loaded, "compact", where) as exports:
+            compact, _ = _paces(jobs, exports, sources)
     other_cores = others.cores()
     return [
         Timing(
@@ -88,15 +92,16 @@ def measure(jobs: Sequence[Job]) -> list[Timing]:
             batch_tokens=batch.tokens,
             gpu_sentence=gpu_sentence,
             cpu_sentence=cpu_sentence,
-            int8=pace,
+            int8=small,
+            compact=smaller,
             listed=listed.get(job.name),
             sentences=len(own),
             other_cores=other_cores,
             gpu=torch.cuda.get_device_name() if device == "cuda" else None,
             cpu=cpu_name(),
         )
-        for job, own, batch, gpu_sentence, cpu_sentence, pace in zip(
-            jobs, sources, batches, on_gpu, on_cpu, int8, strict=True
+        for job, own, batch, gpu_sentence, cpu_sentence, small, smaller in zip(
+            jobs, sources, batches, on_gpu, on_cpu, int8, compact, strict=True
         )
     ]
 
@@ -160,18 +165,20 @@ def exported(loaded: Sequence[LoadedModel[TranslationModel]], precision: str, wh
 
 
 def _paces(
-    jobs: Sequence[Job], exports: Sequence[Path], sources: Sequence[Sources]
+    jobs: Sequence[Job], exports: Sequence[Path], sources: Sequence[Sources], with_lists: bool = False
 ) -> tuple[list[Pace], dict[str, Pace]]:
-    """Those of all exports and, by name, of those jobs with a shortlist that ask for one, all of them in turns."""
+    """Those of all exports and, by name, of those with a shortlist whose jobs ask for one, all of them in turns."""
     models: list[Model] = [load_export(path, threads=1).model for path in exports]
-    listed = [place for place, job in enumerate(jobs) if job.shortlist]
+    listed = [place for place, job in enumerate(jobs) if with_lists and job.shortlist]
     for place in listed:
         by_rows = load_export(exports[place], threads=1, by_rows=True)
         models.append(ListedModel(by_rows, shortlist_of(jobs[place])))
     sources = [*sources, *(sources[place] for place in listed)]
     steps = [mean(len(found.log_probs) for found in _translations(*each)) for each in zip(models, sources, strict=True)]
     milliseconds = time_in_turns(models, sources)
-    paces = [Pace(sentence=time, steps=number) for time, number in zip(milliseconds, steps, strict=True)]
+    sizes = [_size(exports[place]) for place in (*range(len(exports)), *listed)]
+    figures = zip(milliseconds, steps, sizes, strict=True)
+    paces = [Pace(sentence=time, steps=number, bytes=size) for time, number, size in figures]
     names = (jobs[place].name for place in listed)
     return paces[: len(jobs)], dict(zip(names, paces[len(jobs) :], strict=True))
 
@@ -180,6 +187,11 @@ def _translations(model: Model, sources: Sources) -> list[Hypothesis]:
     """By greedy search one by one, as they are timed."""
     with model.inference():
         return [greedy(model, [source], scores=False)[0] for source in sources]
+
+
+def _size(export: Path) -> int:
+    """Bytes of its files."""
+    return sum(file.stat().st_size for file in export.iterdir())
 
 
 def time_in_turns(models: Sequence[Model], sources: Sequence[Sources]) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from statistics import fmean
 
 from trellex.evaluation.result import Pace, Timing
@@ -12,9 +13,15 @@ from trellex.report.paper_table import how_timed, seeds
 from trellex.report.result_set import BEAM, GREEDY, Direction, Method
 from trellex.report.systems import systems
 
+INT8, COMPACT = attrgetter("int8"), attrgetter("compact")  # exports that were timed
+MILLISECONDS = attrgetter("sentence")
+
 
 def output_layers(direction: Direction) -> Table | None:
-    """A row for every method and every softmax with a shortlist; none of results without times in int8."""
+    """A row for every method and every softmax with a shortlist; none of results without times in int8.
+
+    The last columns have the sizes of exports, and times of compact ones, where any are known.
+    """
     rows = systems(direction)
     if not any(map(int8_milliseconds, rows.values())):
         return None
@@ -22,6 +29,8 @@ def output_layers(direction: Direction) -> Table | None:
     headings = ["method", "BLEU, greedy", "BLEU, beam 5", f"{text}, greedy", f"{text}, beam 5", "perplexity, dev"]
     headings += ["#out", "output parameters", "all parameters", "train, ms a batch", "CPU int8, ms a sentence"]
     headings.append("steps a sentence")
+    exports = {title: figure for title, figure in EXPORTS.items() if any(map(figure, rows.values()))}
+    headings += exports
     notes = [*_list_notes(rows), *how_timed(direction), *_apart_note(direction)]
     table = Table(f"{direction.title}: output layers ({seeds(direction)})", headings, notes=notes)
     for name, method in rows.items():
@@ -39,21 +48,39 @@ def output_layers(direction: Direction) -> Table | None:
             significant(mean(_timed(method, lambda timing: timing.train_batch))),
             significant(mean(int8_milliseconds(method))),
             significant(mean(_paces(method, lambda pace: pace.steps))),
+            *(significant(mean(figure(method))) for figure in exports.values()),
         )
     return table
 
 
 def int8_milliseconds(method: Method) -> list[float]:
     """What a sentence takes in int8 on a CPU, of each seed that was timed so."""
-    return _paces(method, lambda pace: pace.sentence)
+    return _paces(method, MILLISECONDS)
 
 
 def _timed(method: Method, figure: Callable[[Timing], float | None]) -> list[float]:
     return method.values(lambda result: figure(result.timing) if result.timing else None)
 
 
-def _paces(method: Method, figure: Callable[[Pace], float]) -> list[float]:
-    return _timed(method, lambda timing: figure(timing.int8) if timing.int8 else None)
+def _paces(
+    method: Method, figure: Callable[[Pace], float | None], export: Callable[[Timing], Pace | None] = INT8
+) -> list[float]:
+    def of_export(timing: Timing) -> float | None:
+        pace = export(timing)
+        return figure(pace) if pace else None
+
+    return _timed(method, of_export)
+
+
+def _megabytes(pace: Pace) -> float | None:
+    return None if pace.bytes is None else pace.bytes / 1e6
+
+
+EXPORTS: dict[str, Callable[[Method], list[float]]] = {
+    "int8, MB": lambda method: _paces(method, _megabytes),
+    "compact, MB": lambda method: _paces(method, _megabytes, COMPACT),
+    "compact, ms a sentence": lambda method: _paces(method, MILLISECONDS, COMPACT),
+}
 
 
 def _apart_note(direction: Direction) -> list[str]:

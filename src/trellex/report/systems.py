@@ -41,6 +41,6 @@ def _listed(result: Result) -> Result:
     size = result.size.model_copy(
         update={"outputs": round(result.selection.list_words), "multiply_adds": None},
     )
-    timing = result.timing and result.timing.model_copy(update={"int8": result.timing.listed})
+    timing = result.timing and result.timing.model_copy(update={"int8": result.timing.listed, "compact": None})
     changes = {"scores": result.selection.scores, "perplexity": None, "size": size, "timing": timing}
     return result.model_copy(update=changes)

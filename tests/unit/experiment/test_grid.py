@@ -139,7 +139,12 @@ class TestCells:
             return bool(to_be_timed([JobStatus(job)]))
 
         on_gpu = {"gpu": "a GPU", "gpu_sentence": 1}
-        assert [is_timed_again(timed, **on_gpu) for timed in ("gpu", "cpu", "int8")] == [False, True, True]
+        assert [is_timed_again(timed, **on_gpu) for timed in ("gpu", "cpu", "int8", "compact")] == [
+            False,
+            True,
+            True,
+            True,
+        ]
         assert is_timed_again("gpu", gpu="a GPU", gpu_sentence=None)
         assert not is_timed_again("gpu", gpu=None, gpu_sentence=None)  # there is none
 

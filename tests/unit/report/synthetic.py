@@ -176,10 +176,15 @@ def make_bit_errors(kind):
     return {"predictions": 18200 if kind.startswith("b") else 4100, "before": 0.068, "after": after, "words": 4 * after}
 
 
-def timed_in_int8(result, milliseconds, steps=24.5, listed=None):
-    """The same result with times in int8 and, if `listed` are given, what a shortlist makes of it."""
+def timed_in_int8(result, milliseconds, steps=24.5, listed=None, size=None, compact=None):
+    """The same result with times in int8 and, if `listed` are given, what a shortlist makes of it.
+
+    size: bytes of the export; compact: milliseconds of a compact one, which has half of those
+    """
     data = result.model_dump()
-    data["timing"] |= {"int8": {"sentence": milliseconds, "steps": steps}}
+    data["timing"] |= {"int8": {"sentence": milliseconds, "steps": steps, "bytes": size}}
+    if compact is not None:
+        data["timing"]["compact"] = {"sentence": compact, "steps": steps, "bytes": size // 2}
     if listed is not None:
         data["timing"]["listed"] = {"sentence": listed, "steps": steps - 1}
         scores = {

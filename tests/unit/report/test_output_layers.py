@@ -90,6 +90,18 @@ class TestTable:
             "references' known tokens."
         )
 
+    def test_sizes_of_exports_where_they_are_known(self, direction, tmp_path):
+        plain = timed_in_int8(make_result(sentences=20), 93.0, listed=12.0, size=110_300_000)
+        small = timed_in_int8(make_result(sentences=20, head="binary-ec"), 7.0, size=23_000_000, compact=8.5)
+        table = output_layers(direction_of([plain, small], tmp_path))
+        assert table.headings[-3:] == ["int8, MB", "compact, MB", "compact, ms a sentence"]
+        assert {name: row[-3:] for name, row in rows(table).items()} == {
+            "softmax": ["110", "–", "–"],
+            "softmax + shortlist": ["–", "–", "–"],
+            "binary-ec": ["23.0", "11.5", "8.50"],
+        }
+        assert output_layers(direction).headings[-1] == "steps a sentence"
+
     @pytest.mark.parametrize("begun", [("noon", "noon"), ("noon", "one")])
     def test_says_whether_all_took_turns(self, tmp_path, begun):
         results = [timed_in_int8(make_result(head=head, sentences=20), 9.0) for head in ("softmax", "binary-ec")]

@@ -21,7 +21,7 @@ from trellex.shortlist.model import ListedModel
 from trellex.shortlist.recall import Recall
 from trellex.shortlist.shortlist import Shortlist
 from trellex.text.corpus import Corpus
-from trellex.text.vocabulary import MARKERS
+from trellex.text.vocabulary import MARKERS, UNK
 from trellex.training import checkpoint
 from trellex.training.loading import load_checkpoint
 from trellex.training.validation import translate_split
@@ -255,6 +255,31 @@ class TestWhole:
         for before, after in zip(results(whole), results(longer), strict=True):
             assert [each.step for each in after.curve] == [10, 20, 30, 40]
             assert after.curve[:3] == before.curve[:3]
+
+
+def test_unknown_source_words_by_their_spelling(write_grid, prepare_options, trellex, tmp_path):
+    """As `trellex translate` reads them, if vectors are composed; how many there are is told of all models."""
+    assert trellex("prepare", tmp_path / "data", *prepare_options(), "--source-vocab-size", 60).exit_code == 0
+    grid = write_grid(tmp_path, at_once=1, max_steps=12, validate_every=12)
+    settings = yaml.safe_load(grid.path.read_text())
+    block = settings["grid"][0] | {"data": [str(tmp_path / "data")], "heads": ["binary-ec"], "shortlist": False}
+    composed = {"embeddings": {"type": "composed", "residual": 4}}
+    settings["grid"] = [block, block | {"variant": "composed", "model": composed}]
+    grid.path.write_text(yaml.safe_dump(settings))
+    finished = trellex("experiment", grid.path, "--no-timing")
+    assert finished.exit_code == 0, finished.stderr
+    plain, composed = (Result.load(path) for path in sorted(grid.results.iterdir(), key=lambda path: len(path.name)))
+    test = Corpus.open(tmp_path / "data").split("test")
+    assert plain.unknown == composed.unknown == [int((test.source(row) == UNK).sum()) for row in range(len(test))]
+    assert any(plain.unknown)
+    assert plain.spelled == {}
+    (tmp_path / "test.en").write_text("\n".join(test.source_lines) + "\n")
+    for search, width in (("greedy", 1), ("beam 5", 5)):
+        options = ("--tokens", "--spell-unknown", "--beam", width)
+        lines = trellex("translate", grid.runs / composed.cell.name, tmp_path / "test.en", *options).stdout.splitlines()
+        expected = token_bleu(lines, [" ".join(words) for words in test.target_tokens]).score
+        assert composed.spelled[search].token_bleu == pytest.approx(expected)
+        assert composed.spelled[search].sentences != composed.scores[search].sentences
 
 
 @pytest.mark.slow

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
 
 from trellex.evaluation import text_bleu, token_bleu
 from trellex.evaluation.bands import rarest_ranks, word_bands
@@ -22,7 +25,9 @@ from trellex.shortlist.model import ListedModel
 from trellex.shortlist.recall import Recall
 from trellex.text.corpus import Corpus
 from trellex.text.manifest import PrepareSettings
+from trellex.text.open_vocabulary import OpenVocabulary
 from trellex.text.tokenizers import Detokenizer, build_detokenizer
+from trellex.text.vocabulary import UNK
 from trellex.training import checkpoint
 from trellex.training.display import Display
 from trellex.training.loading import load_checkpoint
@@ -64,15 +69,19 @@ def score(job: Job) -> None:
         training=_training(job, metrics, corpus, loaded.model.device.type),
         scores=_scores(translations, corpus),
         selection=_selection(job, loaded, corpus) if job.shortlist else None,
+        unknown=[int((test.source(row) == UNK).sum()) for row in range(len(test))],
+        spelled=_spelled(loaded, corpus),
         rarest=rarest_ranks(references, vocabulary) if has_ranks else [],
         bands=word_bands(translations["greedy"], references, vocabulary) if has_ranks else [],
         bit_errors=bit_errors(loaded.model, test),
     ).save(job.result_file)
 
 
-def _translations(model: Model, corpus: Corpus) -> dict[str, list[list[str]]]:
-    """Of the test set, by every way of searching."""
-    return {name: translate_split(model, corpus, "test", how) for name, how in SEARCHES.items()}
+def _translations(
+    model: Model, corpus: Corpus, sources: Sequence[NDArray[Any]] | None = None
+) -> dict[str, list[list[str]]]:
+    """Of the test set, by every way of searching. sources: ids of its sentences, if they shall be others"""
+    return {name: translate_split(model, corpus, "test", how, sources) for name, how in SEARCHES.items()}
 
 
 def _scores(translations: Mapping[str, Sequence[list[str]]], corpus: Corpus) -> dict[str, Score]:
@@ -89,6 +98,16 @@ def _selection(job: Job, loaded: LoadedModel[TranslationModel], corpus: Corpus) 
         recall=recall.share,
         list_words=recall.mean_size,
     )
+
+
+def _spelled(loaded: LoadedModel[TranslationModel], corpus: Corpus) -> dict[str, Score]:
+    """Translate it once more, unknown words read by their spelling; nothing of a model that cannot."""
+    if loaded.model.source_code is None:
+        return {}
+    words = OpenVocabulary(loaded.source_vocabulary, loaded.model.source_code)
+    tokenizer = loaded.text.tokenizer("source", loaded.pieces)
+    sources = [words.ids(tokenizer.tokenize(line)) for line in corpus.split("test").source_lines]
+    return _scores(_translations(loaded.model, corpus, sources), corpus)
 
 
 def _score(translations: Sequence[list[str]], references: Sequence[list[str]], text: PrepareSettings) -> Score:

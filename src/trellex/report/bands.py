@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.evaluation.bootstrap import bleu_of
-from trellex.report.result_set import GREEDY, Direction
+from trellex.report.result_set import GREEDY, Direction, Method
+from trellex.report.systems import spelled_too
 
 RANKS = (100, 300, 1_000, 3_000, 10_000, 30_000)
 LENGTHS = (10, 20, 40, 80)
@@ -39,7 +40,7 @@ def bleu_by_rarest_word(direction: Direction) -> Bands | None:
     if example is None:
         return None
     groups = sentence_groups(example.rarest, example.size.vocabulary)
-    return _bleu_by_group(direction, GREEDY, groups, np.array(example.rarest))
+    return _bleu_by_group(direction.methods, GREEDY, groups, np.array(example.rarest))
 
 
 def bleu_by_length(direction: Direction, search: str) -> Bands | None:
@@ -48,14 +49,34 @@ def bleu_by_length(direction: Direction, search: str) -> Bands | None:
     if example is None:
         return None
     lengths = np.array(example.sentences)[:, 1]
-    return _bleu_by_group(direction, search, length_groups(lengths), lengths)
+    return _bleu_by_group(direction.methods, search, length_groups(lengths), lengths)
 
 
-def _bleu_by_group(direction: Direction, search: str, groups: list[Group], of_sentences: NDArray[np.int64]) -> Bands:
+def bleu_by_unknown_words(direction: Direction) -> Bands | None:
+    """Greedy token BLEU of the sentences whose source has unknown words, and of the others.
+
+    Behind a method that can read those by their spelling stands what that brings. Of methods whose source is cut alike;
+    None where no sentence has any.
+    """
+    example = next((result.unknown for result in direction.results if any(result.unknown)), None)
+    if example is None:
+        return None
+    unknown = np.array(example)
+    groups = [
+        Group(first, end, _count(unknown, first, end), label)
+        for first, end, label in ((0, 1, "all known"), (1, max(example) + 1, "some unknown"))
+    ]
+    methods = {name: each for name, each in spelled_too(direction).items() if each.first.unknown == example}
+    return _bleu_by_group(methods, GREEDY, groups, unknown)
+
+
+def _bleu_by_group(
+    methods: Mapping[str, Method], search: str, groups: list[Group], of_sentences: NDArray[np.int64]
+) -> Bands:
     """of_sentences: what they are grouped by  [S]"""
     members = [(of_sentences >= group.first) & (of_sentences < group.end) for group in groups]
     values: dict[str, list[list[float]]] = {}
-    for name, method in direction.methods.items():
+    for name, method in methods.items():
         scores = [np.array(result.scores[search].sentences) for result in method.results if search in result.scores]
         if scores:
             values[name] = [[bleu_of(sentences[member]) for member in members] for sentences in scores]

@@ -6,7 +6,7 @@ import numpy as np
 
 from trellex.evaluation.bootstrap import bootstrap
 from trellex.evaluation.result import Score
-from trellex.report.bands import Bands, bleu_by_length, bleu_by_rarest_word, word_f1
+from trellex.report.bands import Bands, bleu_by_length, bleu_by_rarest_word, bleu_by_unknown_words, word_f1
 from trellex.report.blocks import Table
 from trellex.report.comparisons import cells, compared
 from trellex.report.formatting import ABSENT, spread
@@ -60,6 +60,13 @@ def bleu_bands(direction: Direction) -> Table | None:
     """BLEU of sentences by their rarest word; none if no method has words."""
     bands = bleu_by_rarest_word(direction)
     caption = f"{direction.title}: BLEU by the rank of the rarest word ({seeds(direction)})"
+    return bands and _bands(caption, bands, "sentences")
+
+
+def unknown_bands(direction: Direction) -> Table | None:
+    """BLEU of sentences by whether their source has unknown words; none if there are none."""
+    bands = bleu_by_unknown_words(direction)
+    caption = f"{direction.title}: BLEU by unknown words of the source ({seeds(direction)})"
     return bands and _bands(caption, bands, "sentences")
 
 

@@ -83,6 +83,11 @@ BANDS = (
     "Greedy search. Ranks are by frequency in training. Sentences are grouped by their rarest reference word; F1 is of "
     "translated words that the reference of the sentence has, too, unknown words left out."
 )
+UNKNOWN = (
+    "Greedy token BLEU of the sentences whose source has words that are not in the vocabulary, and of all others. "
+    "Such a word is read as one symbol; spelling: by the code of known words that are written like it, which models "
+    "with composed vectors can. A translation never has an unknown target word, whose F1 is 0 for all models of words."
+)
 LENGTHS = "Token BLEU of the checkpoint that is best on dev. A reference's length is in tokens."
 TRAINING = (
     "Side by side: how many trainings shared the device, so that tokens/s tell of that mixture, not of a method alone. "
@@ -145,6 +150,8 @@ def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
         by_rank += [table for table in tables if table is not None]
         by_rank += _pictures([direction], figures.frequency_bands, styles)
     yield from _section("Frequent and rare words", BANDS, by_rank)
+    unknown = map(quality_tables.unknown_bands, directions)
+    yield from _section("Words that training has not seen", UNKNOWN, [table for table in unknown if table is not None])
 
 
 def _choice(directions: Sequence[Direction], styles: figures.Styles) -> list[Block]:

@@ -20,6 +20,17 @@ def systems(direction: Direction) -> dict[str, Method]:
     return found
 
 
+def spelled_too(direction: Direction) -> dict[str, Method]:
+    """All methods by name and, behind each that can read unknown source words by their spelling, that it does."""
+    found: dict[str, Method] = {}
+    for name, method in direction.methods.items():
+        found[name] = method
+        spelled = tuple(each.model_copy(update={"scores": each.spelled}) for each in method.results if each.spelled)
+        if spelled:
+            found[spelled[0].cell.spelled_method] = Method(method.head, spelled)
+    return found
+
+
 def listed_methods(results: Iterable[Result]) -> dict[str, HeadSpec]:
     """The heads of those with a shortlist by name."""
     cells = (result.cell for result in results if result.selection)

@@ -34,10 +34,19 @@ def translate_ids(
     return [best[0].words if best else [] for best in found]
 
 
-def translate_split(model: Model, corpus: Corpus, name: str, how: SearchSettings = GREEDY) -> list[list[str]]:
-    """The best translations of dev or test in their order, as the words that token BLEU compares."""
+def translate_split(
+    model: Model,
+    corpus: Corpus,
+    name: str,
+    how: SearchSettings = GREEDY,
+    sources: Sequence[NDArray[Any]] | None = None,
+) -> list[list[str]]:
+    """The best translations of dev or test in their order, as the words that token BLEU compares.
+
+    sources: ids of their sentences, if they shall be others than those of known words
+    """
     split = corpus.split(name)
-    translations = translate_ids(model, [split.source(row) for row in range(len(split))], how)
+    translations = translate_ids(model, sources or [split.source(row) for row in range(len(split))], how)
     tokens = (corpus.target_vocabulary.tokens(np.array(words, np.int64)) for words in translations)
     return list(map(corpus.target_words, tokens))
 

@@ -11,6 +11,7 @@ from trellex.report.bands import (
     SMALLEST_SHARE,
     bleu_by_length,
     bleu_by_rarest_word,
+    bleu_by_unknown_words,
     length_groups,
     length_label,
     rank_label,
@@ -110,6 +111,25 @@ class TestValues:
             assert value == bleu_of(np.array(own))
         assert sum(group.size for group in bands.groups) == len(sentences)
         assert bleu_by_length(direction, "beam 50") is None
+
+    def test_bleu_by_unknown_words_with_and_without_spelling(self, direction, tmp_path):
+        plain, other = make_result(head="binary", seed=2), make_result(bleu=20.0)
+        spelled = {"greedy": other.scores["greedy"]}
+        unknown = [place % 5 // 3 * (place % 3) for place in range(len(plain.rarest))]
+        results = [make_result(), plain.model_copy(update={"unknown": unknown, "spelled": spelled})]
+        found = bleu_by_unknown_words(
+            ResultSet.load(save_all(results, tmp_path)).corpora[0].directions[0],
+        )
+        some = np.array(unknown) > 0
+        assert [(group.label, group.size) for group in found.groups] == [
+            ("all known", (~some).sum()),
+            ("some unknown", some.sum()),
+        ]
+        assert found.values == {
+            name: [[bleu_of(np.array(score.sentences)[members]) for members in (~some, some)]]
+            for name, score in (("binary", plain.scores["greedy"]), ("binary + spelling", spelled["greedy"]))
+        }
+        assert bleu_by_unknown_words(direction) is None
 
     def test_f1(self, direction):
         """Of the first band 2 · right / (translated + expected); unknown words are left out."""

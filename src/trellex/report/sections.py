@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from trellex.evaluation.curve import AVERAGED, ENOUGH
 from trellex.report import figures, paper_table, quality_tables, training_tables
 from trellex.report.blocks import Block, Heading, Paragraph, Picture
+from trellex.report.codes import codes
 from trellex.report.comparisons import LEVEL, comparisons
 from trellex.report.output_layers import output_layers
 from trellex.report.overview import overview
@@ -79,6 +80,10 @@ BIT_ERRORS = (
     "on its own; after: wrong bits of the decoded words; wrong words: those with a wrong bit after decoding. A "
     "hybrid's bits are asked for those words alone that its softmax does not have, hence the number of predictions."
 )
+CODES = (
+    "Output layers that differ in nothing but which bits a word has. BLEU is of tokens, with the checkpoint that is "
+    "best on dev. Wrong bits are those of the section before."
+)
 BANDS = (
     "Greedy search. Ranks are by frequency in training. Sentences are grouped by their rarest reference word; F1 is of "
     "translated words that the reference of the sentence has, too, unknown words left out."
@@ -144,6 +149,8 @@ def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
     yield from _section("Size and quality", OUTPUT_SIZE, _pictures(directions, figures.output_size, styles))
     errors = map(quality_tables.bit_errors, directions)
     yield from _section("Bit errors", BIT_ERRORS, [table for table in errors if table is not None])
+    coded = map(codes, directions)
+    yield from _section("Codes of words", CODES, [table for table in coded if table is not None])
     by_rank: list[Block] = []
     for direction in directions:
         tables = quality_tables.bleu_bands(direction), quality_tables.f1_bands(direction)

@@ -78,6 +78,14 @@ class Distribution(ABC):
         shape = (*h.shape[:-1], k)
         return like(words, h).reshape(shape), like(log_probs, h).reshape(shape)
 
+    def topk_at_once(self, h: Array, k: int) -> tuple[Array, Array, Array]:
+        """`topk` without a second look, for which an accelerator would be waited for, and what that could find.
+
+        h [.., H] -> words, log_probs [.., k], the most that log P of a word that was not looked at can be [..]
+        """
+        words, log_probs = self.topk(h, k)
+        return words, log_probs, namespace(log_probs).full_like(log_probs[..., 0], -float("inf"))
+
     def best(self, h: Array) -> Array:
         """The first of the words that `topk` gives, faster because it needs no probability. h [.., H] -> words [..]"""
         return like(self._best(self._rows(h)), h).reshape(h.shape[:-1])

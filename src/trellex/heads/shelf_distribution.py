@@ -11,6 +11,7 @@ import numpy as np
 from trellex.arrays import (
     Array,
     Table,
+    as_count,
     as_int64,
     best_of,
     doubled,
@@ -18,6 +19,7 @@ from trellex.arrays import (
     fetch_few,
     has_kernels,
     is_tensor,
+    like,
     log_softmax,
     log_sum_exp,
     namespace,
@@ -30,6 +32,7 @@ from trellex.heads.distribution import Distribution
 from trellex.heads.spec import ShelvesSpec
 from trellex.trellis import CompleteCode
 
+AT_ONCE = 32  # shelves to find at once, unless those to visit are more; the last of them bounds those that were not
 MOST_WORDS = 1 << 14  # to look at together, unless those of visited shelves are more
 MOST_SCORES = 1 << 22  # of all shelves, to hold at a time, unless those of one row are more
 PATIENCE = 16  # rounds of drawing a word that may be refused, after which all words are looked at
@@ -211,6 +214,26 @@ class ShelfDistribution(Shelving, Distribution):
             open_rows = places_of(log_probs[rows][:, -1] < following)
             rows, read = rows[open_rows], join([read, shelves[:, :count]], -1)[open_rows]
         return words, log_probs
+
+    def topk_at_once(self, h: Array, k: int) -> tuple[Array, Array, Array]:
+        """Of visited shelves and some further ones: no word beyond is more probable than the next shelf."""
+        rows, k = self._rows(h), as_count(k, "k")
+        logits = self._fetched_logits(rows)
+        shelves = self._shelves_at_once(logits, min(max(AT_ONCE, self.visit + 1), self.num_shelves))
+        count = shelves.shape[1] - (shelves.shape[1] < self.num_shelves)
+        found = self._topk_on(rows, logits, shelves, k, count, self.visit)
+        words, log_probs, log_bound = (like(each, h) for each in found)
+        shape = h.shape[:-1]
+        return words.reshape(*shape, k), log_probs.reshape(*shape, k), log_bound.reshape(shape)
+
+    def _shelves_at_once(self, logits: Array, count: int) -> Array:
+        """Those to visit and others, best first, at least as many as `_first_shelves`. logits [T, L] -> [T, count]"""
+        shelves = self._first_shelves(logits)
+        if shelves.shape[1] == count:
+            return shelves
+        visited = shelves[:, : self.visit]
+        others = self._other_shelves(logits, visited, count - self.visit)
+        return namespace(logits).concatenate([visited, others], -1)
 
     def _best_at_once(self, h: Array) -> Array:
         """The best on visited shelves, unless the next shelf is more probable than that word."""

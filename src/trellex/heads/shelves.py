@@ -75,6 +75,9 @@ class ShelvesHead(ShelfDistribution, Head):
     def _first_shelves(self, logits: Tensor) -> Tensor:
         return self._ranked(logits)[0] if self._is_ranked(logits) else super()._first_shelves(logits)
 
+    def _shelves_at_once(self, logits: Tensor, count: int) -> Tensor:
+        return self._ranked(logits, count)[0] if self._is_ranked(logits) else super()._shelves_at_once(logits, count)
+
     def _best(self, h: Tensor) -> Tensor:
         if not self._is_chosen_by_kernels(h):
             return super()._best(h)
@@ -104,11 +107,14 @@ class ShelvesHead(ShelfDistribution, Head):
     def _is_ranked(self, values: Tensor) -> bool:
         return has_kernels(values) and self.num_shelves <= MOST_RANKED
 
-    def _ranked(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """Those to visit and the next, best first, and log P(s), by a kernel. [T, L] -> [T, K + 1] twice, or all"""
+    def _ranked(self, logits: Tensor, count: int | None = None) -> tuple[Tensor, Tensor]:
+        """Those to visit and the next, best first, and log P(s), by a kernel. [T, L] -> [T, count] twice
+
+        count: K + 1, or all there are, unless given; the order does not depend on it
+        """
         from trellex.trellis.fused_ranking import ranked
 
-        return ranked(logits, min(self.visit + 1, self.num_shelves), self.ecc.register, self.shelf_bits)
+        return ranked(logits, count or min(self.visit + 1, self.num_shelves), self.ecc.register, self.shelf_bits)
 
     def cost(self) -> Cost:
         return linear_cost(self.shelves, is_bits=True) + self.words.cost(self.visit * self.width)

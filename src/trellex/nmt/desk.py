@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,36 +20,39 @@ from trellex.text.vocabulary import BOS, EOS
 ALIGNED = 256  # bytes at which tensors begin
 
 
-class Words:
-    """Chosen words on their way to the host. chosen [N], which may be written anew meanwhile"""
+class Chosen:
+    """What was chosen, on its way to the host. chosen [N, ..], which may be written anew meanwhile"""
 
     def __init__(self, chosen: Tensor) -> None:
         self._values = chosen.to("cpu", non_blocking=True, copy=True)
         self._arrival = torch.cuda.current_stream(chosen.device).record_event() if chosen.is_cuda else None
 
-    def arrived(self) -> NDArray[np.int64]:
+    def arrived(self) -> NDArray[Any]:
         if self._arrival is not None:
             self._arrival.synchronize()
         return self._values.numpy()
 
 
-class Desk:
-    """Sentences, a row each, where recordings look for them.
+class Desk(ABC):
+    """Sentences, some rows of each, where recordings look for them.
 
     Args:
-        shape: N and S, the most sentences and the most words of a source; what stands in other rows does not count
+        shape: N, W and S: the most sentences, the rows of each and the most words of a source; where there are fewer
+            sentences, what stands in the place of others does not count
         recorder: of a GPU; without one every step is computed directly
     """
 
-    def __init__(self, network: Network, head: Head, shape: tuple[int, int], recorder: Recorder | None) -> None:
-        self.rows, self.columns = shape
+    _chosen: Tensor  # of the last step  [N, ..]
+
+    def __init__(self, network: Network, head: Head, shape: tuple[int, int, int], recorder: Recorder | None) -> None:
+        self.sentences, self.width, self.columns = shape
         self._network, self._head = network, head
-        device = network.embedding.weight.device
-        self._source = torch.full(shape, EOS, device=device)
-        self._lengths = torch.ones(self.rows, dtype=torch.int64, device=device)
-        self._words = torch.full((self.rows,), BOS, device=device)
-        self._chosen = self._words.clone()
-        self._state: Any = network.start(self._source, self._lengths)
+        self._device = network.embedding.weight.device
+        self._source = torch.full((self.sentences, self.columns), EOS, device=self._device)
+        self._lengths = torch.ones(self.sentences, dtype=torch.int64, device=self._device)
+        self._sentence = torch.arange(self.sentences, device=self._device).repeat_interleave(self.width)  # of a row
+        self._words = torch.full((self.sentences * self.width,), BOS, device=self._device)
+        self._state: Any = self._started()
         self._recorder, self._encode, self._step = recorder, Replayed(recorder), Replayed(recorder)
 
     @property
@@ -76,18 +80,18 @@ class Desk:
         self._lengths[: len(ids)] = torch.tensor([len(source) for source in sources])
         self._encode(self._encoded)
 
-    def take(self, other: Desk, rows: NDArray[np.int64]) -> None:
-        """Go on with some rows of another desk of as many columns."""
-        index = torch.from_numpy(np.resize(rows, self.rows))
+    def take(self, other: Desk, sentences: NDArray[np.int64]) -> None:
+        """Go on with some sentences of another desk of as many rows of each and as many columns."""
+        index = torch.from_numpy(np.resize(sentences, self.sentences))
         if self._words.is_cuda:
-            index = index.pin_memory().to(self._words.device, non_blocking=True)
-        taken = [values[index] for values in (*other._state, other._words)]  # all, before any is overwritten
-        _overwrite((*self._state, self._words), taken)
+            index = index.pin_memory().to(self._device, non_blocking=True)
+        taken = [values[index] for values in other._by_sentence()]  # all, before any is overwritten
+        overwrite(self._by_sentence(), taken)
 
-    def choose(self) -> Words:
-        """The next word of every row, −1 where the best is not known."""
+    def choose(self) -> Chosen:
+        """What follows in every sentence."""
         self._step(self._stepped)
-        return Words(self._chosen)
+        return Chosen(self._chosen)
 
     def check(self) -> None:
         """Raises WaitsForDeviceError if choosing words does, and so cannot be recorded."""
@@ -95,22 +99,34 @@ class Desk:
             self._recorder.direct(self._stepped)  # tables find their way to the device, and kernels are compiled
             self._recorder.direct(self._stepped, may_wait=False)
 
+    @property
+    def _carried(self) -> tuple[Tensor, ...]:
+        """What goes on from step to step, a row or all rows of a sentence after another."""
+        return *self._state, self._words
+
+    def _by_sentence(self) -> list[Tensor]:
+        """The same, in its place. [N, rows, ..]"""
+        return [values.view(self.sentences, -1, *values.shape[1:]) for values in self._carried]
+
+    def _started(self) -> Any:
+        """The state of all rows before the first word; sentences are encoded once."""
+        state = self._network.start(self._source, self._lengths)
+        return state if self.width == 1 else state.select(self._sentence)
+
     def _encoded(self) -> None:
-        _overwrite(self._state, self._network.start(self._source, self._lengths))
+        overwrite(self._state, self._started())
         self._words.fill_(BOS)
 
+    @abstractmethod
     def _stepped(self) -> None:
-        hidden, state = self._network.step(self._state, self._words)
-        self._chosen.copy_(self._head.best_at_once(hidden))
-        self._words.copy_(self._chosen.clamp(min=0))
-        _overwrite(self._state, state)
+        """Read the words, write what was chosen, and those to read next with their state."""
 
 
 def _aligned(size: int) -> int:
     return -(-size // ALIGNED) * ALIGNED
 
 
-def _overwrite(places: Any, values: Any) -> None:
+def overwrite(places: Iterable[Tensor], values: Iterable[Any]) -> None:
     for place, value in zip(places, values, strict=True):
         if place is not value:
             place.copy_(value)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -15,11 +15,16 @@ from torch import Tensor, nn
 from trellex.codes import Code
 from trellex.heads import Head
 from trellex.nmt.network import Network, NetworkState
+from trellex.nmt.recorded_beam import Following, RecordedBeam
 from trellex.nmt.recorded_greedy import RecordedGreedy
+from trellex.nmt.recorded_search import RecordedSearch
 from trellex.text.batches import as_rows, pad
 from trellex.text.vocabulary import BOS, EOS
 
 PADDING = -100  # in targets; heads ignore it
+
+Found = TypeVar("Found")
+Search = TypeVar("Search", bound=RecordedSearch)
 
 
 class SearchState(NamedTuple):
@@ -50,11 +55,11 @@ class TranslationModel(nn.Module):
             )
         self.network, self.head = network, head
         self._process = os.getpid()
-        self._recorded: RecordedGreedy | None = None
+        self._recorded: dict[type[RecordedSearch], Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Recordings stay where they are."""
-        return {**self.__dict__, "_recorded": None}
+        return {**self.__dict__, "_recorded": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Unpickled, it belongs to this process."""
@@ -64,7 +69,7 @@ class TranslationModel(nn.Module):
     def renumber(self, code: Code) -> None:
         """Give the words of the head other numbers. What was recorded with the old ones is dropped."""
         self.head.renumber(code)
-        self._recorded = None
+        self._recorded = {}
 
     def forward(self, source: Tensor, lengths: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
         """The loss of every target word, 0 on padding.
@@ -94,11 +99,26 @@ class TranslationModel(nn.Module):
 
     def greedy(self, sources: Sequence[NDArray[Any]], limits: Sequence[int]) -> list[list[int] | None]:
         """On a GPU, the best words of each source, at most so many; None of what the common search must find."""
+        search = self._recorded_search(RecordedGreedy)
+        return search(sources, limits) if search else [None] * len(sources)
+
+    def beams(
+        self,
+        sources: Sequence[NDArray[Any]],
+        limits: Sequence[int],
+        width: int,
+        search: Callable[[range, Following], Sequence[Found]],
+    ) -> list[Found | None]:
+        """On a GPU, what a search finds that is told which hypotheses go on: see `RecordedBeam`."""
+        recorded = self._recorded_search(RecordedBeam)
+        return recorded(sources, limits, width, search) if recorded else [None] * len(sources)
+
+    def _recorded_search(self, kind: type[Search]) -> Search | None:
         if self.device.type != "cuda" or self.training:
-            return [None] * len(sources)
-        if self._recorded is None:
-            self._recorded = RecordedGreedy(self.network, self.head)
-        return self._recorded(sources, limits)
+            return None
+        if kind not in self._recorded:
+            self._recorded[kind] = kind(self.network, self.head)
+        return self._recorded[kind]
 
     def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> SearchState:
         """Read source sentences and the first BOS. sources: ids of each -> state of N rows, with attention if asked"""

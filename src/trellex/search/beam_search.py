@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trellex.search.loop import Choice, GreedyModel, Hypothesis, Model, Open, grow, length_limit
+from trellex.search.loop import (
+    BeamModel,
+    Choice,
+    Following,
+    GreedyModel,
+    Hypothesis,
+    Ints,
+    Model,
+    Open,
+    Reader,
+    grow,
+    length_limit,
+)
 from trellex.text.vocabulary import EOS
 
 
@@ -69,22 +82,59 @@ def beam(
     A finished hypothesis keeps its place in the beam, so the beam of a sentence narrows until all are finished. It
     ends earlier if no open hypothesis can enter the nbest best any more, which changes nothing in the result.
 
+    A model that chooses by itself what goes on is let to, unless attention is asked for.
+
     Args:
         sources: ids of each sentence, none of them empty
         width: hypotheses a sentence, at least nbest
         length_penalty: α; hypotheses are ranked by log P / words^α, EOS included: 0 prefers short ones, 1 the mean
         attention: whether hypotheses shall have it
     """
-    return grow(
-        model,
-        sources,
-        lambda rows: _best(model, rows, width),
-        limits=[length_limit(len(source)) for source in sources],
-        width=width,
-        nbest=nbest,
-        length_penalty=length_penalty,
-        attention=attention,
-    )
+    limits = [length_limit(len(source)) for source in sources]
+
+    def search(reader: Reader, choose: Callable[[Open], Choice], places: Sequence[int]) -> list[list[Hypothesis]]:
+        return grow(
+            reader,
+            [sources[place] for place in places],
+            choose,
+            limits=[limits[place] for place in places],
+            width=width,
+            nbest=nbest,
+            length_penalty=length_penalty,
+            attention=attention,
+        )
+
+    own: Sequence[list[Hypothesis] | None] = [None] * len(sources)
+    if not attention and isinstance(model, BeamModel):
+        own = model.beams(
+            sources, limits, width, lambda places, following: search(_Elsewhere(), partial(_told, following), places)
+        )
+    left = [place for place, found in enumerate(own) if found is None]
+    others = iter(search(model, lambda rows: _best(model, rows, width), left))
+    return [next(others) if found is None else found for found in own]
+
+
+class _Elsewhere:
+    """In place of a model and of its states, where another keeps them."""
+
+    attention = None
+
+    def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> Self:
+        return self
+
+    def step(self, state: Self, words: Ints) -> Self:
+        return self
+
+    def select(self, rows: Ints) -> Self:
+        return self
+
+
+def _told(following: Following, rows: Open) -> Choice:
+    """What a model has chosen by itself."""
+    sentences, first = np.unique(rows.sentence, return_index=True)
+    parent, word, log_prob = following(sentences)
+    is_kept = word >= 0
+    return Choice((first[:, None] + parent)[is_kept], word[is_kept], log_prob[is_kept])
 
 
 def _best(model: Model, rows: Open, width: int) -> Choice:

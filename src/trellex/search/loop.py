@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from trellex.text.vocabulary import EOS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Found = TypeVar("Found")
 
 
 class State(Protocol):
@@ -27,14 +28,18 @@ class State(Protocol):
         """The same with these rows, in this order, possibly repeated."""
 
 
-class Model(Protocol):
-    """What search asks of a model, be it in torch or in the runtime."""
-
-    def inference(self) -> AbstractContextManager[None]: ...
+class Reader(Protocol):
+    """What the loop asks of a model."""
 
     def start(self, sources: Sequence[NDArray[Any]], attention: bool = False) -> State: ...
 
     def step(self, state: Any, words: Ints) -> Any: ...
+
+
+class Model(Reader, Protocol):
+    """What search asks of a model, be it in torch or in the runtime."""
+
+    def inference(self) -> AbstractContextManager[None]: ...
 
     def best(self, state: Any) -> Ints: ...
 
@@ -53,6 +58,28 @@ class GreedyModel(Protocol):
         """The best words again and again, of each source at most so many, up to EOS where that was reached.
 
         None where it cannot tell: the common search finds those.
+        """
+
+
+Following: TypeAlias = Callable[[Ints], tuple[Ints, Ints, NDArray[Any]]]
+
+
+@runtime_checkable
+class BeamModel(Protocol):
+    """A model that also chooses by itself what beams go on with, without coming back at every word: say, on a GPU."""
+
+    def beams(
+        self,
+        sources: Sequence[NDArray[Any]],
+        limits: Sequence[int],
+        width: int,
+        search: Callable[[range, Following], Sequence[Found]],
+    ) -> Sequence[Found | None]:
+        """What a search finds for every source, of at most so many words; None where the common search must find it.
+
+        The search is given places of sources, and what tells it, step by step, how those that go on do so. They are
+        given by their places among these, rising [n]; of each it tells the hypotheses that are kept, best first: which
+        of the open ones, in their order, goes on; with which word, −1 after the last; and log P. [n, width] each
         """
 
 
@@ -142,7 +169,7 @@ def length_limit(source_length: int) -> int:
 
 
 def grow(
-    model: Model,
+    model: Reader,
     sources: Sequence[NDArray[Any]],
     choose: Callable[[Open], Choice],
     *,

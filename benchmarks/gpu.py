@@ -1,10 +1,10 @@
 """What output layers cost on a GPU, against the size of the vocabulary: `make bench-gpu`.
 
-Random weights, H = 512. Decoding: greedy search in single precision, 25 words in and exactly 30 out, in batches of 1,
-32 and 512 sentences; milliseconds a sentence. Training: a step in bfloat16, with the network, clipping and Adam, on
-batches of about 4,096 and 16,384 tokens a side, 24 a sentence; and the output layer alone, loss and gradient of 4,096
-tokens whose ids follow Zipf's law. A peak is what a step takes beyond that of the same network without an output layer,
-or beyond parameters and hidden states.
+Random weights, H = 512. Decoding: greedy search, or beams, in single precision, 25 words in and exactly 30 out, in
+batches of 1, 32 and 512 sentences; milliseconds a sentence. Training: a step in bfloat16, with the network, clipping
+and Adam, on batches of about 4,096 and 16,384 tokens a side, 24 a sentence; and the output layer alone, loss and
+gradient of 4,096 tokens whose ids follow Zipf's law. A peak is what a step takes beyond that of the same network
+without an output layer, or beyond parameters and hidden states.
 
 Output layers take turns, round after round, and a figure is the median of the rounds. Steps are recorded as CUDA
 graphs, as in training, where that can be done. Beside PyTorch's own cross entropy stand two that save memory, if they
@@ -37,7 +37,7 @@ from trellex.nmt.model import TranslationModel
 from trellex.nmt.recorder import Recorder, WaitsForDeviceError
 from trellex.nmt.settings import LSTMSettings
 from trellex.nmt.shared_embedding import SharedEmbedding
-from trellex.search import greedy
+from trellex.search import SearchSettings
 
 WORDS_IN, WORDS_OUT, WORDS_TRAINED = 25, 30, 24
 SOURCE_WORDS = 1 << 14
@@ -156,27 +156,38 @@ def as_if_trained(model: TranslationModel, sources: Sequence[Any]) -> None:
             model.head.words.project.weight /= length
 
 
-def decoding(names: Sequence[str], vocab: int, batches: Sequence[int], rounds: int, device: str) -> Rows:
-    """Milliseconds a sentence."""
+class WordByWord(TranslationModel):
+    """One that is searched by the loop, which comes back at every word, even on a GPU."""
+
+    greedy = beams = None
+
+
+def decoding(
+    names: Sequence[str], vocab: int, batches: Sequence[int], rounds: int, device: str, width: int, with_loop: bool
+) -> Rows:
+    """Milliseconds a sentence, by beams of some width and, if asked for, by the loop alone, too."""
     network = network_of(vocab, device)
     models = {name: TranslationModel(network, layer(name, vocab, network.embedding, {})).eval() for name in names}
     for model in models.values():
         as_if_trained(model, list(np.random.default_rng(0).integers(3, SOURCE_WORDS, (16, WORDS_IN))))
+    if with_loop:
+        models |= {f"{name}, word by word": WordByWord(network, model.head).eval() for name, model in models.items()}
     rows = []
     for batch in batches:
         sources = list(np.random.default_rng(batch).integers(3, SOURCE_WORDS, (batch, WORDS_IN)))
 
         def translate(model: TranslationModel, sources: list[Any] = sources) -> None:
             with model.inference():
-                found = greedy(model, sources, scores=False)
-            assert all(len(each.words) == WORDS_OUT for each in found)
+                found = SearchSettings(beam=width).search(model, sources, np.random.default_rng(0), scores=False)
+            assert all(len(best.words) == WORDS_OUT for (best,) in found)
 
         works = {name: (lambda model=model: translate(model)) for name, model in models.items()}
         for work in works.values():
             for _ in range(WARM_UP):
                 work()
         for name, milliseconds in in_turns(works, rounds, 1, device).items():
-            rows.append({"head": name, "vocab": vocab, "batch": batch, "ms a sentence": milliseconds / batch})
+            row = {"head": name, "vocab": vocab, "beam": width, "batch": batch}
+            rows.append(row | {"ms a sentence": milliseconds / batch})
     return rows
 
 
@@ -283,13 +294,14 @@ def alone(names: Sequence[str], vocab: int, tokens: int, rounds: int, device: st
 def show(title: str, rows: Rows, columns: str, figures: Sequence[str]) -> None:
     """A row for each output layer, the figures of each column side by side."""
     heads, places = (list(dict.fromkeys(row[key] for row in rows)) for key in ("head", columns))
+    wide = max(28, *map(len, heads))
     print(f"\n{title}", flush=True)
-    print(f"  {'':28}" + "".join(f"{f'{columns} {place:,}':>{14 * len(figures)}}" for place in places))
-    print(f"  {'':28}" + "".join(f"{figure:>14}" for _ in places for figure in figures))
+    print(f"  {'':{wide}}" + "".join(f"{f'{columns} {place:,}':>{14 * len(figures)}}" for place in places))
+    print(f"  {'':{wide}}" + "".join(f"{figure:>14}" for _ in places for figure in figures))
     for head in heads:
         found = {row[columns]: row for row in rows if row["head"] == head}
         cells = (_text(figure, found.get(place, {}).get(figure)) for place in places for figure in figures)
-        print(f"  {head:28}" + "".join(f"{cell:>14}" for cell in cells))
+        print(f"  {head:{wide}}" + "".join(f"{cell:>14}" for cell in cells))
 
 
 def _text(figure: str, value: float | None) -> str:
@@ -308,7 +320,17 @@ def main() -> None:
     parser.add_argument(
         "--batches", type=int, nargs="+", default=[1, 32, 512], help="sentences that are decoded together"
     )
-    parser.add_argument("--tokens", type=int, nargs="+", default=[4096, 16384], help="of a training batch")
+    parser.add_argument(
+        "--beam", type=int, default=1, metavar="WIDTH", help="of decoding; 1 is greedy search (default)"
+    )
+    parser.add_argument(
+        "--common",
+        action="store_true",
+        help="decode by the loop that comes back at every word, too: what recording brings",
+    )
+    parser.add_argument(
+        "--tokens", type=int, nargs="*", default=[4096, 16384], help="of a training batch; none for decoding alone"
+    )
     parser.add_argument("--head", action="append", choices=list(SPECS), help="again for more (default: all)")
     parser.add_argument("--rounds", type=int, default=7, help="how often everything is timed (default: 7)")
     parser.add_argument("--json", type=Path, help="write all numbers there")
@@ -319,20 +341,21 @@ def main() -> None:
     sizes = [1 << exponent for exponent in arguments.exponents]
     results: dict[str, Rows] = {"decoding": [], "training": [], "alone": []}
     with ExitStack() as patches:
-        for each in ("nmt.recorded_greedy", "search.loop", "search.beam_search"):
+        for each in ("nmt.recorded_greedy", "nmt.beam_desk", "search.loop", "search.beam_search"):
             patches.enter_context(mock.patch(f"trellex.{each}.EOS", NO_WORD))
         patches.enter_context(mock.patch("trellex.search.beam_search.length_limit", return_value=WORDS_OUT))
         for vocab in sizes:
-            rows = decoding(names, vocab, arguments.batches, rounds, device)
+            rows = decoding(names, vocab, arguments.batches, rounds, device, arguments.beam, arguments.common)
             results["decoding"] += rows
-            show(f"greedy search, {vocab:,} words", rows, "batch", ["ms a sentence"])
+            search = "greedy search" if arguments.beam == 1 else f"beams of {arguments.beam}"
+            show(f"{search}, {vocab:,} words", rows, "batch", ["ms a sentence"])
             _release(device)
     for tokens in arguments.tokens:
         rows = training(names, min(sizes, key=lambda size: abs(size - (1 << 16))), tokens, rounds, device)
         results["training"] += rows
         show(f"training steps, {rows[0]['vocab']:,} words", rows, "tokens", ["ms", "tokens/s", "peak"])
         _release(device)
-    for vocab in sizes:
+    for vocab in sizes if arguments.tokens else []:
         rows = alone(names, vocab, min(arguments.tokens), rounds, device)
         results["alone"] += rows
         show(f"loss and gradient alone, {min(arguments.tokens):,} tokens", rows, "vocab", ["ms", "peak"])

@@ -312,6 +312,18 @@ def test_what_output_layers_cost_on_a_gpu(tmp_path):
     assert all(row.get("ms", 1) > 0 and row.get("ms a sentence", 1) > 0 for table in rows.values() for row in table)
 
 
+def test_what_beams_cost_on_a_gpu_and_what_recording_brings(tmp_path):
+    sizes = {"--exponents": "8", "--batches": "2", "--rounds": "1", "--beam": "3", "--json": tmp_path / "gpu.json"}
+    options = [each for pair in sizes.items() for each in pair]
+    command = [sys.executable, SCRIPT.with_name("gpu.py"), *options, "--head", "shelves", "--common", "--tokens"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "beams of 3, 256 words" in found.stdout
+    rows = json.loads((tmp_path / "gpu.json").read_text())
+    assert [(row["head"], row["beam"]) for row in rows["decoding"]] == [("shelves", 3), ("shelves, word by word", 3)]
+    assert all(row["ms a sentence"] > 0 for row in rows["decoding"])
+    assert rows["training"] == rows["alone"] == []
+
+
 def test_trained_models_translate_on_a_gpu_as_on_the_cpu(run, tmp_path, monkeypatch, capsys):
     folder, loaded = run
     words = loaded.source_vocabulary.tokens(range(3, 12))

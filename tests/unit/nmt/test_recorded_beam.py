@@ -83,6 +83,7 @@ def assert_same(found, expected):
     assert [[best.words for best in each] for each in found] == [[best.words for best in each] for each in expected]
     for mine, theirs in zip(chain(*found), chain(*expected), strict=True):
         assert mine.is_finished == theirs.is_finished
+        assert np.float32(mine.log_probs).tolist() == mine.log_probs  # as models tell them
         np.testing.assert_allclose(mine.log_probs, theirs.log_probs, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(mine.score, theirs.score, rtol=1e-4, atol=1e-4)
 

@@ -40,14 +40,15 @@ class BeamDesk(Desk):
 
     def _stepped(self) -> None:
         hidden, state = self._network.step(self._state, self._words)
+        hidden = hidden.reshape(self.sentences, self.width, -1)
         words, log_probs, log_bounds = self._head.topk_at_once(hidden, self.width)
-        log_probs, log_bounds = (each.float().double().view(self.sentences, -1) for each in (log_probs, log_bounds))
-        sums = self._total.repeat_interleave(self.width, 1) + log_probs
-        costs, order = (each[:, : self.width] for each in sums.neg().sort(stable=True))  # NaN, too, comes last
-        total, parent = -costs, order // self.width
-        word = words.view(self.sentences, -1).gather(1, order)
-        word = word.where((total > NONE) & (self._slots < self._room[:, None]), -1)
-        chosen = self._place_of(parent), word, log_probs.gather(1, order), self._may_miss(log_bounds, total)
+        log_probs, log_bounds = log_probs.float(), log_bounds.float()  # as models tell them
+        sums = self._total[..., None] + log_probs  # [N, W, W]
+        costs, order = sums.flatten(1).neg().sort(stable=True)  # NaN, too, comes last
+        total, order = -costs[:, : self.width], order[:, : self.width]
+        word, log_prob = (values.flatten(1).gather(1, order) for values in (words, log_probs))
+        word, parent = word.where((total > NONE) & (self._slots < self._room[:, None]), -1), order // self.width
+        chosen = self._place_of(parent), word, log_prob, self._may_miss(log_bounds, total)
         overwrite(self._chosen.unbind(1), chosen)
 
         is_end = word == EOS

@@ -52,7 +52,7 @@ class Desk(ABC):
         self._lengths = torch.ones(self.sentences, dtype=torch.int64, device=self._device)
         self._sentence = torch.arange(self.sentences, device=self._device).repeat_interleave(self.width)  # of a row
         self._words = torch.full((self.sentences * self.width,), BOS, device=self._device)
-        self._state: Any = self._started()
+        self._state: Any = network.start(self._source, self._lengths).select(self._sentence)
         self._recorder, self._encode, self._step = recorder, Replayed(recorder), Replayed(recorder)
 
     @property
@@ -85,8 +85,8 @@ class Desk(ABC):
         index = torch.from_numpy(np.resize(sentences, self.sentences))
         if self._words.is_cuda:
             index = index.pin_memory().to(self._device, non_blocking=True)
-        taken = [values[index] for values in other._by_sentence()]  # all, before any is overwritten
-        overwrite(self._by_sentence(), taken)
+        taken = [values[index] for values in other._by_sentence(other._carried)]  # all, before any is overwritten
+        overwrite(self._by_sentence(self._carried), taken)
 
     def choose(self) -> Chosen:
         """What follows in every sentence."""
@@ -101,20 +101,16 @@ class Desk(ABC):
 
     @property
     def _carried(self) -> tuple[Tensor, ...]:
-        """What goes on from step to step, a row or all rows of a sentence after another."""
+        """What goes on from step to step, one sentence after another."""
         return *self._state, self._words
 
-    def _by_sentence(self) -> list[Tensor]:
-        """The same, in its place. [N, rows, ..]"""
-        return [values.view(self.sentences, -1, *values.shape[1:]) for values in self._carried]
-
-    def _started(self) -> Any:
-        """The state of all rows before the first word; sentences are encoded once."""
-        state = self._network.start(self._source, self._lengths)
-        return state if self.width == 1 else state.select(self._sentence)
+    def _by_sentence(self, places: Iterable[Tensor]) -> list[Tensor]:
+        """The same places, of each sentence together. -> [N, rows, ..] each"""
+        return [values.view(self.sentences, -1, *values.shape[1:]) for values in places]
 
     def _encoded(self) -> None:
-        overwrite(self._state, self._started())
+        state = self._network.start(self._source, self._lengths)  # of each sentence, for all its rows
+        overwrite(self._by_sentence(self._state), (values[:, None] for values in state))
         self._words.fill_(BOS)
 
     @abstractmethod

@@ -38,11 +38,10 @@ class RecordedBeam(RecordedSearch):
         Args:
             limits: the most words of each
             width: hypotheses a sentence, open and finished
-            search: is given places of sentences, and what it asks at every step for those, counted from 0, that go on:
-                [n] -> which open hypothesis of the sentence goes on, with which word, −1 after the last, and log P of
-                that, best first  [n, W] each
+            search: is given the places of some sentences, and what tells it step by step how those that go on do so,
+                by their places among these, rising [n]: of each, best first, which of the open hypotheses goes on, with
+                which word, −1 after the last of them, and log P of that  [n, W] each
         """
-
         if width > MOST_WIDTH:
             return [None] * len(sources)
 

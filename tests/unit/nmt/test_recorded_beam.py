@@ -28,10 +28,10 @@ from trellex.search import beam
 from trellex.text.vocabulary import EOS
 
 OF_MANY_KINDS = [  # sentences, width, nbest, length penalty
+    (3, 1, 1, 0.0),
     (40, 5, 3, 1.0),
     (1, 12, 12, 0.0),
     (17, 2, 1, 1.0),
-    (3, 1, 1, 0.0),
     (9, 12, 4, 1.0),
     (1, 5, 1, 0.0),
 ]

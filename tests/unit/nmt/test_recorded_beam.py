@@ -273,7 +273,7 @@ def test_in_main_memory_and_in_training_the_common_search_is_asked(model_of):
 
 def test_attention_is_told_by_the_common_search(model_of):
     model = model_on(model_of, "cpu")
-    model.beams = None
+    model.beams = Watched(None)  # which cannot be called
     with model.inference():
         (best,), _ = beam(model, sources_of(2), 2, attention=True)
     assert best.attention is not None

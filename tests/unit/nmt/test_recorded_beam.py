@@ -132,6 +132,19 @@ def test_in_single_precision_nearly_all_are(model_of, head, device):
     assert_same(*zip(*((own[place], expected[place]) for place in np.flatnonzero(same)), strict=True))
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the GPU runs the kernels in the other tests")
+def test_shelves_by_kernels_in_the_interpreter(model_of, monkeypatch):
+    """More shelves than are read at once."""
+    pytest.importorskip("triton", reason="Triton is not installed")
+    monkeypatch.setattr("trellex.search.beam_search.length_limit", lambda _: 6)
+    model, sources = recordable.model_on(model_of, "cpu", SHELVES | {"words": 2}, target_size=80), sources_of(3)
+    expected = common(model, sources, 3, 2)
+    for module in ("distribution", "shelf_distribution", "shelves", "shelf_scores"):
+        monkeypatch.setattr(f"trellex.heads.{module}.has_kernels", lambda _: True)
+    own, _ = beams(model, search_of(model), sources, 3, 2)
+    assert_same(own, expected)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.usefixtures("limits_are_mixed")
 def test_ends_of_all_kinds(model_of, device):

@@ -42,7 +42,7 @@ def topk(logits: Tensor, k: int, register: Register, num_bits: int, size: int | 
             logits, generator_masks(register.generators, logits.device), numbers, scores, ahead, numbers_ahead,
             num_rows, num_bits, num_steps, (1 << num_bits if size is None else size) - 1, length, k,
             OUTPUTS=len(register.generators), MEMORY=register.memory, STATES=states, K=triton.next_power_of_2(k),
-            ROWS=ROWS, num_warps=min(max(1, states // STATES_OF_A_WARP, k * k // SQUARE_OF_A_WARP), 8),
+            ROWS=ROWS, num_warps=warps_for(states, k),
         )  # fmt: skip
     return numbers, scores.to(kind)
 
@@ -64,9 +64,14 @@ def best(
             logits, generator_masks(register.generators, logits.device), numbers, scores, log_sums,
             num_rows, num_bits, num_steps, (1 << num_bits if size is None else size) - 1, length,
             OUTPUTS=len(register.generators), MEMORY=register.memory, STATES=states, ROWS=ROWS, WITH_SUM=with_sum,
-            num_warps=min(max(1, states // STATES_OF_A_WARP), 8),
+            num_warps=warps_for(states, 1),
         )  # fmt: skip
     return numbers, scores, log_sums
+
+
+def warps_for(states: int, k: int) -> int:
+    """Of a program, a power of two."""
+    return min(max(1, states // STATES_OF_A_WARP, triton.next_power_of_2(k) ** 2 // SQUARE_OF_A_WARP), 8)
 
 
 @triton.jit

@@ -30,7 +30,9 @@ def compile_kernel(kernel, number, half=(), double=(), num_warps=4, **constants)
 for outputs, memory in ((2, 6), (0, 7)):
     sizes = {"OUTPUTS": outputs, "MEMORY": memory, "STATES": 1 << memory}
     compile_kernel(fused._log_partition, "fp32", **sizes, WORDS=2, WITH_POSTERIOR=True)
-    compile_kernel(fused_words._topk, "fp64", **sizes, K=4, ROWS=1)
+    for k, slots in ((3, 4), (20, 32)):
+        warps = fused_words.warps_for(1 << memory, k)
+        compile_kernel(fused_words._topk, "fp64", num_warps=warps, **sizes, K=slots, ROWS=1)
     for number in ("fp32", "fp64"):
         compile_kernel(fused_words._best, number, double=["scores", "log_sums"], **sizes, ROWS=1, WITH_SUM=True)
     compile_kernel(fused_sample._sample, "fp64", **sizes, ROWS=1)

@@ -124,3 +124,11 @@ def test_kernels_compile():
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert found.returncode == 0, found.stderr[-2000:]
+
+
+def test_warps_are_a_power_of_two():
+    """Or the compiler refuses a kernel, which the interpreter does not."""
+    for memory in range(1, 11):
+        warps = [fused_words.warps_for(1 << memory, k) for k in range(1, 33)]
+        assert {each.bit_count() for each in warps} == {1}
+        assert warps == sorted(warps)

@@ -272,7 +272,7 @@ def test_unknown_source_words_by_their_spelling(write_grid, prepare_options, tre
     test = Corpus.open(tmp_path / "data").split("test")
     assert plain.unknown == composed.unknown == [int((test.source(row) == UNK).sum()) for row in range(len(test))]
     assert any(plain.unknown)
-    assert plain.spelled == {}
+    assert plain.spelled is None
     (tmp_path / "test.en").write_text("\n".join(test.source_lines) + "\n")
     for search, width in (("greedy", 1), ("beam 5", 5)):
         options = ("--tokens", "--spell-unknown", "--beam", width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from trellex.evaluation.bands import WordBand
 from trellex.evaluation.bit_errors import BitErrors
@@ -134,8 +134,8 @@ class Result(Record):
     training: Training
     scores: dict[str, Score]  # by way of searching: greedy, beam 5
     selection: WordSelection | None = None  # of a softmax, if a shortlist was asked for
-    unknown: list[int] = Field([])  # how many source words of each sentence are unknown; not known of older results
-    spelled: dict[str, Score] = Field({})  # if those can be read by codes of words that are written like them
+    unknown: list[int] | None = None  # source words of each sentence that are unknown; not known of older results
+    spelled: dict[str, Score] | None = None  # if those can be read by codes of words that are written like them
     rarest: list[int]  # the rank of the rarest word of each reference; the size of the vocabulary if unknown
     bands: list[WordBand]  # neither is there if the target is cut into pieces, whose ranks are not those of words
     bit_errors: BitErrors | None  # on the test set; None without bits

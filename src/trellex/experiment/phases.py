@@ -100,10 +100,10 @@ def _selection(job: Job, loaded: LoadedModel[TranslationModel], corpus: Corpus) 
     )
 
 
-def _spelled(loaded: LoadedModel[TranslationModel], corpus: Corpus) -> dict[str, Score]:
-    """Translate it once more, unknown words read by their spelling; nothing of a model that cannot."""
+def _spelled(loaded: LoadedModel[TranslationModel], corpus: Corpus) -> dict[str, Score] | None:
+    """Translate it once more, unknown words read by their spelling; None of a model that cannot."""
     if loaded.model.source_code is None:
-        return {}
+        return None
     words = OpenVocabulary(loaded.source_vocabulary, loaded.model.source_code)
     tokenizer = loaded.text.tokenizer("source", loaded.pieces)
     sources = [words.ids(tokenizer.tokenize(line)) for line in corpus.split("test").source_lines]

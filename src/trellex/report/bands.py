@@ -58,7 +58,7 @@ def bleu_by_unknown_words(direction: Direction) -> Bands | None:
     Behind a method that can read those by their spelling stands what that brings. Of methods whose source is cut alike;
     None where no sentence has any.
     """
-    example = next((result.unknown for result in direction.results if any(result.unknown)), None)
+    example = next((result.unknown for result in direction.results if any(result.unknown or [])), None)
     if example is None:
         return None
     unknown = np.array(example)

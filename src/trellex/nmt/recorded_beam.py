@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from trellex.nmt.beam_desk import BeamDesk
 from trellex.nmt.recorded_search import RecordedSearch
+from trellex.trellis.convolutional import FUSED_WORDS
 
-MOST_WIDTH = 32  # of a beam; kernels find no more words of a row
+MOST_WIDTH = FUSED_WORDS  # of a beam
 
 Ints: TypeAlias = NDArray[np.int64]
 Following: TypeAlias = Callable[[Ints], tuple[Ints, Ints, NDArray[Any]]]

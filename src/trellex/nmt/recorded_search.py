@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from trellex.heads import Head
 from trellex.nmt.desk import Desk
 from trellex.nmt.network import Network
-from trellex.nmt.recorder import Recorder, WaitsForDeviceError
+from trellex.nmt.recorder import Recorder, WaitsForDeviceError, is_refused_for_others
 from trellex.nmt.steps_ahead import StepsAhead
 
 COLUMNS = 8  # of a desk, a multiple of this
@@ -30,7 +30,7 @@ class RecordedSearch(ABC):
     """A search that does not wait for the device at every word: it is given steps in advance.
 
     Where an output layer cannot tell the best words without waiting, a sentence is left to the common search; if it
-    never can, or memory is short, all are.
+    never can, or memory is short, all of that width are.
 
     Args:
         is_recorded: whether steps are recorded as CUDA graphs, for a network on a GPU
@@ -43,8 +43,8 @@ class RecordedSearch(ABC):
         self._network, self._head = network, head
         self._recorder: Recorder | None = None
         self._is_recorded = is_recorded
-        self._checked: set[int] = set()  # widths that can be recorded
-        self._given_up: set[int] = set()  # and those that cannot
+        self._checked: set[bool] = set()  # whether one word can be found without waiting, and whether several can
+        self._given_up: set[int] = set()  # widths that cannot be recorded
         self._desks: OrderedDict[tuple[int, int, int], Desk] = OrderedDict()  # the last used last
         self._memory = torch.empty(0, dtype=torch.uint8)  # of all desks, for one is used at a time
         self._weights: list[int] = []  # where they are
@@ -66,6 +66,8 @@ class RecordedSearch(ABC):
             except RuntimeError as error:
                 if not self._is_recorded:
                     raise
+                if is_refused_for_others(error):
+                    return nothing
                 if not isinstance(error, (WaitsForDeviceError, torch.OutOfMemoryError)):
                     warnings.warn(f"{self.name} cannot be recorded, and is slower without: {error}", stacklevel=3)
             self._given_up.add(width)
@@ -77,9 +79,9 @@ class RecordedSearch(ABC):
         columns = -(-max(map(len, sources)) // COLUMNS) * COLUMNS
         desk = self._desk(len(sources), width, columns)
         desk.begin(sources)
-        if width not in self._checked:
+        if (width > 1) not in self._checked:
             desk.check()
-            self._checked.add(width)
+            self._checked.add(width > 1)
             desk.begin(sources)
         return StepsAhead(desk, len(sources), most, lambda left: self._desk(left, width, columns))
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import torch
 
+REFUSED = "synchronizing"  # PyTorch's word for what waits where that is refused
 WARM_UP = 3  # times that something is computed before it is recorded, in which libraries prepare themselves
 
 Result = TypeVar("Result")
@@ -23,6 +24,11 @@ _ONE_AT_A_TIME = threading.Lock()
 
 class WaitsForDeviceError(RuntimeError):
     """What waits for the device cannot be recorded."""
+
+
+def is_refused_for_others(error: Exception) -> bool:
+    """Whether it waited for the device at the very time when another thread saw to it that nothing waits."""
+    return REFUSED in str(error) and not isinstance(error, WaitsForDeviceError)
 
 
 class Recorder:
@@ -100,7 +106,7 @@ def _waiting_refused() -> Iterator[None]:
         try:
             yield
         except RuntimeError as error:
-            if "synchronizing" not in str(error):
+            if REFUSED not in str(error):
                 raise
             raise WaitsForDeviceError(str(error)) from error
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
+from itertools import product
 from typing import Any, TypeVar
 
 from starlette.exceptions import HTTPException
@@ -50,8 +51,8 @@ class Service:
         search = SearchSettings(self.settings.beam)
         for translators in self._workers:
             for translator in translators.values():
-                for lines in (["a"], ["a"] * 8):
-                    translator.search(lines, search, scores=False, replace_unknown=self.settings.replace_unknown)
+                for lines, how in product((["a"], ["a"] * 8), (search, SearchSettings(beam=2))):
+                    translator.search(lines, how, scores=False, replace_unknown=self.settings.replace_unknown)
                 for settings in (search, SearchSettings(beam=2), SearchSettings(sample=True)):
                     explain(translator, "a", settings)
 

@@ -218,6 +218,7 @@ def test_fewer_words_than_the_beam_is_wide(model_of, head, size, device):
 def test_where_other_words_may_be_better_the_common_search_is_asked(model_of, at_once, width, device, monkeypatch):
     """Shelves that are not read may hold words that the beam would keep."""
     monkeypatch.setattr(shelf_distribution, "AT_ONCE", at_once)
+    monkeypatch.setattr(shelf_distribution, "SHELVES_A_WORD", 0)
     model = model_on(model_of, device, SHELVES | {"visit": 1})
     model.head.shelves.weight.mul_(4)
     sources = sources_of(40)
@@ -278,8 +279,10 @@ def test_damaged_weights_are_an_error(model_of, head, device):
         beams(model, search_of(model), sources_of(3), 5)
 
 
-def test_in_main_memory_and_in_training_the_common_search_is_asked(model_of):
-    model = model_on(model_of, "cpu")
+@pytest.mark.parametrize(("device", "training"), [("cpu", False), ("cuda", True)])
+def test_in_main_memory_and_in_training_the_common_search_is_asked(model_of, monkeypatch, device, training):
+    model = model_on(model_of, "cpu").train(training)
+    monkeypatch.setattr(type(model), "device", torch.device(device))
     assert model.beams(*sentences(3), 2, None) == [None] * 3
     assert not model._recorded
 

@@ -159,8 +159,10 @@ def test_damaged_weights_are_an_error(model_of, device):
         greedy(model, *sentences(3)[:1], scores=False)
 
 
-def test_in_main_memory_and_in_training_the_common_search_is_asked(model_of):
-    model = model_on(model_of, "cpu")
+@pytest.mark.parametrize(("device", "training"), [("cpu", False), ("cuda", True)])
+def test_in_main_memory_and_in_training_the_common_search_is_asked(model_of, monkeypatch, device, training):
+    model = model_on(model_of, "cpu").train(training)
+    monkeypatch.setattr(type(model), "device", torch.device(device))
     assert model.greedy(*sentences(3)) == [None] * 3
     assert not model._recorded
 
@@ -202,6 +204,19 @@ def test_composed_vectors_are_composed_anew_where_recordings_look_for_them(head,
         assert any(found)
         assert all(words in (None, best) for words, best in zip(found, common(expected, sources, limits), strict=True))
     assert common(model, sources, limits) == common(other, sources, limits)
+
+
+def test_what_another_thread_refused_is_recorded_the_next_time(model_of, recwarn):
+    """While one sees to it that nothing waits, waiting is an error in all of them."""
+    model = model_on(model_of, "cpu")
+    model.head.linear.bias[EOS] = -1e4
+    tape = Tape(fails=RuntimeError("called a synchronizing CUDA operation"))
+    search, (sources, _) = on_tape(RecordedGreedy, model, tape), sentences(5)
+    assert search(sources, [9] * 5) == [None] * 5
+    tape.fails = None
+    assert search(sources, [9] * 5) == common(model, sources, [9] * 5)
+    assert tape.played
+    assert not recwarn
 
 
 @pytest.mark.parametrize("error", [None, torch.OutOfMemoryError("none left"), RuntimeError("capturing")], ids=str)

@@ -69,22 +69,19 @@ class Distribution(ABC):
 
         Where there are fewer than k, words end in −1 and log_probs in −inf.
         """
-        rows, k = self._rows(h), as_count(k, "k")
-        if k == 1 and self.decoding == "paper":
-            words = like(self._best(rows), h)
-            log_probs = self._log_prob(rows, words)
-        else:
-            words, log_probs = self._topk(rows, k)
+        words, log_probs = self._topk_decoded(self._rows(h), as_count(k, "k"))
         shape = (*h.shape[:-1], k)
         return like(words, h).reshape(shape), like(log_probs, h).reshape(shape)
 
     def topk_at_once(self, h: Array, k: int) -> tuple[Array, Array, Array]:
         """`topk` without a second look, for which an accelerator would be waited for, and what that could find.
 
-        h [.., H] -> words, log_probs [.., k], the most that log P of a word that was not looked at can be [..]
+        h [.., H] -> words, log_probs [.., k], the most that log P of a word that `topk` would find instead can be [..]
         """
-        words, log_probs = self.topk(h, k)
-        return words, log_probs, namespace(log_probs).full_like(log_probs[..., 0], -float("inf"))
+        found = self._topk_at_once(self._rows(h), as_count(k, "k"))
+        words, log_probs, log_bound = (like(each, h) for each in found)
+        shape = h.shape[:-1]
+        return words.reshape(*shape, k), log_probs.reshape(*shape, k), log_bound.reshape(shape)
 
     def best(self, h: Array) -> Array:
         """The first of the words that `topk` gives, faster because it needs no probability. h [.., H] -> words [..]"""
@@ -128,6 +125,17 @@ class Distribution(ABC):
     @abstractmethod
     def _topk(self, h: Array, k: int) -> tuple[Array, Array]:
         """h [T, H] -> words, log_probs [T, k]"""
+
+    def _topk_decoded(self, h: Array, k: int) -> tuple[Array, Array]:
+        """The same, but for the paper's way to find a single word."""
+        if k > 1 or self.decoding != "paper":
+            return self._topk(h, k)
+        words = like(self._best(h), h)
+        return words[:, None], self._log_prob(h, words)[:, None]
+
+    def _topk_at_once(self, h: Array, k: int) -> tuple[Array, Array, Array]:
+        words, log_probs = self._topk_decoded(h, k)
+        return words, log_probs, namespace(log_probs).full_like(log_probs[:, 0], -float("inf"))
 
     def _best(self, h: Array) -> Array:
         return self._topk(h, 1)[0][:, 0]

@@ -11,7 +11,6 @@ import numpy as np
 from trellex.arrays import (
     Array,
     Table,
-    as_count,
     as_int64,
     best_of,
     doubled,
@@ -19,7 +18,6 @@ from trellex.arrays import (
     fetch_few,
     has_kernels,
     is_tensor,
-    like,
     log_softmax,
     log_sum_exp,
     namespace,
@@ -31,8 +29,12 @@ from trellex.codes import Code
 from trellex.heads.distribution import Distribution
 from trellex.heads.spec import ShelvesSpec
 from trellex.trellis import CompleteCode
+from trellex.trellis.convolutional import FUSED_WORDS
 
-AT_ONCE = 32  # shelves to find at once, unless those to visit are more; the last of them bounds those that were not
+AT_ONCE = (
+    FUSED_WORDS  # shelves to find at once, unless those to visit are more; the last one bounds those that were not
+)
+SHELVES_A_WORD = 4  # to find at once for many words, all of which may follow one hypothesis
 MOST_WORDS = 1 << 14  # to look at together, unless those of visited shelves are more
 MOST_SCORES = 1 << 22  # of all shelves, to hold at a time, unless those of one row are more
 PATIENCE = 16  # rounds of drawing a word that may be refused, after which all words are looked at
@@ -141,10 +143,8 @@ class ShelfDistribution(Shelving, Distribution):
         h [T, H] -> [T, C] twice, [T, C, W] twice; C is count, but at most the number of shelves
         """
         logits = self._fetched_logits(h)
-        count, shelves = min(count, self.num_shelves), self._first_shelves(logits)[:, : self.visit]
-        if count > self.visit:
-            others = self._other_shelves(logits, shelves, count - self.visit)
-            shelves = namespace(shelves).concatenate([shelves, others], -1)
+        least = min(self.visit + 1, self.num_shelves)
+        shelves = self._shelves_at_once(logits, min(max(count, least), self.num_shelves))[:, : max(count, self.visit)]
         log_shelves = self.log_prob_of_shelves(logits, shelves)
         words, log_probs = self._log_probs_on(h, shelves, log_shelves, self.visit)
         shape = (*shelves.shape, self.width)
@@ -215,16 +215,16 @@ class ShelfDistribution(Shelving, Distribution):
             rows, read = rows[open_rows], join([read, shelves[:, :count]], -1)[open_rows]
         return words, log_probs
 
-    def topk_at_once(self, h: Array, k: int) -> tuple[Array, Array, Array]:
+    def _topk_at_once(self, h: Array, k: int) -> tuple[Array, Array, Array]:
         """Of visited shelves and some further ones: no word beyond is more probable than the next shelf."""
-        rows, k = self._rows(h), as_count(k, "k")
-        logits = self._fetched_logits(rows)
-        shelves = self._shelves_at_once(logits, min(max(AT_ONCE, self.visit + 1), self.num_shelves))
+        logits = self._fetched_logits(h)
+        shelves = self._shelves_at_once(logits, min(max(self._at_once(logits, k), self.visit + 1), self.num_shelves))
         count = shelves.shape[1] - (shelves.shape[1] < self.num_shelves)
-        found = self._topk_on(rows, logits, shelves, k, count, self.visit)
-        words, log_probs, log_bound = (like(each, h) for each in found)
-        shape = h.shape[:-1]
-        return words.reshape(*shape, k), log_probs.reshape(*shape, k), log_bound.reshape(shape)
+        return self._topk_on(h, logits, shelves, k, count, self.visit)
+
+    def _at_once(self, logits: Array, k: int) -> int:
+        """How many shelves are found at once for k words, unless those to visit are more."""
+        return max(AT_ONCE, SHELVES_A_WORD * k)
 
     def _shelves_at_once(self, logits: Array, count: int) -> Array:
         """Those to visit and others, best first, at least as many as `_first_shelves`. logits [T, L] -> [T, count]"""

@@ -78,6 +78,10 @@ class ShelvesHead(ShelfDistribution, Head):
     def _shelves_at_once(self, logits: Tensor, count: int) -> Tensor:
         return self._ranked(logits, count)[0] if self._is_ranked(logits) else super()._shelves_at_once(logits, count)
 
+    def _at_once(self, logits: Tensor, k: int) -> int:
+        """Where no kernel ranks all shelves, one on the trellis finds some, and any more would be waited for."""
+        return super()._at_once(logits, k if self._is_ranked(logits) else 1)
+
     def _best(self, h: Tensor) -> Tensor:
         if not self._is_chosen_by_kernels(h):
             return super()._best(h)

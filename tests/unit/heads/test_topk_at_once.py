@@ -44,6 +44,7 @@ def test_is_topk_where_all_words_are_looked_at(spec):
 @pytest.mark.parametrize("at_once", [2, 5, 7])
 def test_of_some_shelves_no_other_word_is_beyond_the_bound(at_once, visit, code, monkeypatch):
     monkeypatch.setattr(shelf_distribution, "AT_ONCE", at_once)
+    monkeypatch.setattr(shelf_distribution, "SHELVES_A_WORD", 0)
     head, h = random_head(shelves(words=4, visit=visit, memory=4, code=code), V), hidden_states(200)
     every, read = all_log_probs(head, h), max(at_once - 1, visit)
     log_shelves = head.log_prob_of_shelves(head.shelf_logits(h), torch.arange(head.num_shelves).expand(200, -1))
@@ -64,6 +65,27 @@ def test_of_some_shelves_no_other_word_is_beyond_the_bound(at_once, visit, code,
     assert np.array_equal((words >= 0).sum(-1), np.isneginf(others).sum(-1))
     assert ((words >= 0).sum(-1) <= 4 * read).all()
     assert (words < 0).any()
+
+
+@pytest.mark.parametrize(("k", "read"), [(1, 32), (5, 32), (32, 128)])
+@pytest.mark.parametrize("by_kernel", [False, True])
+def test_wide_beams_read_more_shelves_where_a_kernel_ranks_them(k, read, by_kernel, monkeypatch):
+    """All words of a beam may follow its first hypothesis. Without a kernel more would be waited for."""
+    head, h = random_head(shelves(words=2, visit=3, memory=4, code="frequency"), 1000), hidden_states(20)
+    if by_kernel:
+
+        def ranked(self, logits, count=4):
+            return self.ecc.topk(logits, count, self.num_shelves)
+
+        monkeypatch.setattr(type(head), "_is_ranked", lambda self, values: True)
+        monkeypatch.setattr(type(head), "_ranked", ranked)
+    words, _, log_bound = (found.detach().numpy() for found in head.topk_at_once(h, k))
+    log_shelves = head.log_prob_of_shelves(head.shelf_logits(h), torch.arange(512).expand(20, -1))
+    in_order = log_shelves.detach().sort(-1, descending=True).values
+    np.testing.assert_allclose(log_bound, in_order[:, (read if by_kernel else 32) - 1], rtol=1e-10)
+    expected_words, expected = enumerated_topk(all_log_probs(head, h), k)
+    is_told = expected > log_bound[:, None]
+    assert np.array_equal(words[is_told], expected_words[is_told])
 
 
 def test_a_bound_in_single_precision():

@@ -217,6 +217,10 @@ class TestWhole:
                 export = tmp_path / f"{name}.{precision}"
                 assert trellex("export", grid.runs / name, export, "--precision", precision).exit_code == 0
                 assert getattr(result.timing, precision).bytes == sum(file.stat().st_size for file in export.iterdir())
+            if result.timing.listed:
+                [shortlist] = (grid.runs / "shortlists").glob("*.shortlist")
+                assert result.timing.listed.bytes == result.timing.int8.bytes + shortlist.stat().st_size
+        assert any(result.timing.listed for result in results(grid))
 
     def test_a_cell_that_cannot_be_timed_is_named(self, whole, write_grid, trellex, tmp_path):
         grid = untimed(whole, write_grid(tmp_path))

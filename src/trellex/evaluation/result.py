@@ -91,7 +91,7 @@ class Pace(Record):
 
     sentence: float  # milliseconds
     steps: float  # words or pieces that it writes for a sentence, EOS included, on average
-    bytes: int | None = None  # of its files; not known of older results
+    bytes: int | None = None  # of its files, the shortlist's included; not known of older results
 
 
 class Timing(Record):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from trellex.evaluation.result import Pace, Result, Timing
 from trellex.experiment.job import Job
 from trellex.experiment.machine import OtherProcesses, cpu_name
-from trellex.experiment.shortlists import shortlist_of
+from trellex.experiment.shortlists import shortlist_file, shortlist_of
 from trellex.loaded import LoadedModel
 from trellex.nmt.model import TranslationModel
 from trellex.runtime.export import export
@@ -176,7 +176,8 @@ def _paces(
     sources = [*sources, *(sources[place] for place in listed)]
     steps = [mean(len(found.log_probs) for found in _translations(*each)) for each in zip(models, sources, strict=True)]
     milliseconds = time_in_turns(models, sources)
-    sizes = [_size(exports[place]) for place in (*range(len(exports)), *listed)]
+    sizes = [*map(_size, exports)]
+    sizes += [sizes[place] + shortlist_file(jobs[place]).stat().st_size for place in listed]
     figures = zip(milliseconds, steps, sizes, strict=True)
     paces = [Pace(sentence=time, steps=number, bytes=size) for time, number, size in figures]
     names = (jobs[place].name for place in listed)

@@ -49,7 +49,7 @@ def test_each_model_translates_its_own_sentences(clock):
     assert set(clock.searches) == {("a", 1), ("b", 2), ("c", 5)}
 
 
-def test_paces_of_those_with_a_shortlist_too(clock, monkeypatch):
+def test_paces_of_those_with_a_shortlist_too(clock, monkeypatch, tmp_path):
     """All in the same turns, each with the sentences of its job, and with their words counted, EOS included."""
 
     def load(path, threads, by_rows=False):
@@ -62,13 +62,15 @@ def test_paces_of_those_with_a_shortlist_too(clock, monkeypatch):
     monkeypatch.setattr(timing, "ListedModel", lambda loaded, shortlist: loaded.model)
     monkeypatch.setattr(timing, "shortlist_of", lambda job: None)
     monkeypatch.setattr(timing, "_size", lambda path: 100 * path)
+    monkeypatch.setattr(timing, "shortlist_file", lambda job: tmp_path / job.name)
+    (tmp_path / "b").write_bytes(b"a list!")
     jobs = [SimpleNamespace(name="a", shortlist=False), SimpleNamespace(name="b", shortlist=True)]
     int8, listed = timing._paces(jobs, [1, 2], [[1, 2, 3, 6], [2, 2, 4, 4]], with_lists=True)
     assert [pace.steps for pace in int8] == [4, 4]
     assert [pace.sentence for pace in int8] == pytest.approx([3, 6])
     assert [pace.bytes for pace in int8] == [100, 200]
     assert {name: pace.model_dump() for name, pace in listed.items()} == {
-        "b": {"sentence": pytest.approx(60), "steps": 4, "bytes": 200}
+        "b": {"sentence": pytest.approx(60), "steps": 4, "bytes": 207}
     }
     timed = clock.searches[3 * 4 :]  # after words were counted
     a_round = len(timed) // timing.ROUNDS

@@ -17,6 +17,7 @@ TIMES = (  # headings, and the figure's name with us and with the paper
     ("GPU, ms a sentence", FASTER, "gpu_sentence"),
     ("CPU, ms a sentence", FASTER, "cpu_sentence"),
 )
+WHERE = {"gpu_sentence": "on the GPU", "cpu_sentence": "on one CPU thread (the exported model in single precision)"}
 
 
 def quality_and_size(corpus: Corpus) -> Table:
@@ -48,6 +49,12 @@ def quality_and_size(corpus: Corpus) -> Table:
 def times_of(corpus: Corpus) -> list[Table]:
     """A table for each direction that was timed."""
     return [_times(corpus, direction) for direction in corpus.directions if _timings(direction)]
+
+
+def where_timed(corpus: Corpus) -> list[str]:
+    """Where sentences were timed that these tables have, in words."""
+    timings = [timing for direction in corpus.directions for timing in _timings(direction)]
+    return [words for figure, words in WHERE.items() if any(getattr(each, figure) is not None for each in timings)]
 
 
 def _times(corpus: Corpus, timed: Direction) -> Table:

@@ -34,9 +34,10 @@ OUTPUT_LAYERS = (
     "compares all systems. CPU: a sentence by greedy search, one at a time, exported in int8, on one thread, all "
     "systems in turns unless a note says otherwise. Steps: words or pieces that are written for it, its end included. "
     "With a shortlist a softmax scores, for each sentence, those words alone that training showed as translations of "
-    "its words, on average #out; all others have no probability, hence no perplexity. The figure has text BLEU of "
-    "greedy search, as its times are of that; its line joins the systems than which none is both faster and better. "
-    "Of several seeds, the mean."
+    "its words, on average #out; all others have no probability, hence no perplexity. MB: millions of bytes of all "
+    "files of the export, and of the shortlist if there is one; compact is the smaller of the two kinds in 8 bits. The "
+    "figure has text BLEU of greedy search, as its times are of that; its line joins the systems than which none is "
+    "both faster and better. Of several seeds, the mean."
 )
 TABLE = (
     "BLEU is of tokens, case-insensitive, by greedy search: {figure}. Bold is the best, italic the second. "
@@ -49,10 +50,11 @@ BEST = (
     f"compared, too few for the paper's mean of {AVERAGED}"
 )
 TIME = (
-    "Measured after training{meanwhile}: a training batch, the median over steps, and a sentence by greedy search, "
-    "one at a time, on the GPU and on one CPU thread (the exported model in single precision), the mean over sentences "
-    "that each count their median. Of softmax: how many times softmax's time; faster: how many times as fast as "
-    "softmax. Of several seeds, the mean."
+    "Measured after training{meanwhile}: a training batch, the median over steps{sentence}. Of softmax: how many times "
+    "softmax's time; faster: how many times as fast as softmax. Of several seeds, the mean."
+)
+SENTENCE = (
+    ", and a sentence by greedy search, one at a time, {where}, the mean over sentences that each count their median"
 )
 QUALITY = (
     "The checkpoint that is best on dev, BLEU of tokens but for the column of text, where the tokens of translations "
@@ -82,7 +84,8 @@ BIT_ERRORS = (
 )
 CODES = (
     "Output layers that differ in nothing but which bits a word has. BLEU is of tokens, with the checkpoint that is "
-    "best on dev. Wrong bits are those of the section before."
+    "best on dev. Free codes, bits that learn, have a layer of their own. Wrong bits, where bits are read one by one, "
+    "are those of the section before."
 )
 BANDS = (
     "Greedy search. Ranks are by frequency in training. Sentences are grouped by their rarest reference word; F1 is of "
@@ -136,7 +139,9 @@ def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
     yield from _section("Which output layer?", OUTPUT_LAYERS, _choice(directions, styles))
     yield from _section("The paper's table", TABLE.format(figure=_bleu(corpus)), [paper_table.quality_and_size(corpus)])
     if times:
-        yield from _section("Time", TIME.format(meanwhile=paper_table.meanwhile(corpus)), times)
+        where = " and ".join(paper_table.where_timed(corpus))
+        sentence = SENTENCE.format(where=where) if where else ""
+        yield from _section("Time", TIME.format(meanwhile=paper_table.meanwhile(corpus), sentence=sentence), times)
     else:
         yield from (Heading(3, "Time"), Paragraph("Not measured."))
     yield from _section("Quality", QUALITY, [quality_tables.scores(direction) for direction in directions])

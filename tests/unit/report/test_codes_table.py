@@ -77,6 +77,26 @@ def test_none_where_layers_differ_in_more(results, tmp_path):
     assert not any(getattr(block, "text", "") == "Codes of words" for block in sections(ResultSet.load(tmp_path)))
 
 
+def test_none_where_text_is_cut_otherwise_or_vectors_are_others(results, tmp_path):
+    pieces, composed = changed(results[1], cut="bpe 64"), changed(results[1], variant="composed")
+    for other in (pieces, composed):
+        assert table_of([results[0], results[2], other], tmp_path) is None
+        (tmp_path / f"{other.cell.name}.json").unlink()
+
+
+def test_pieces_stand_apart(results, tmp_path):
+    pieces = [changed(result, cut="bpe 64") for result in results[1:3]]
+    layers = [row[0].text for row in table_of([*results, *pieces], tmp_path).rows]
+    assert layers.count("binary-ec (trellis), bpe 64") == 2
+    assert layers.count("binary-ec (trellis)") == 3
+
+
+def test_no_columns_of_wrong_bits_where_none_are_read(results, tmp_path):
+    assert table_of(results, tmp_path).headings[-3:] == ["wrong bits, %", "after correction", "wrong words"]
+    unread = [result.model_copy(update={"bit_errors": None}) for result in results]
+    assert table_of(unread, tmp_path).headings[-1] == "perplexity, dev"
+
+
 def test_a_section(results, tmp_path):
     headings = [getattr(block, "text", "") for block in sections(ResultSet.load(save_all(results, tmp_path)))]
     assert "Codes of words" in headings

@@ -139,7 +139,7 @@ class TestFigure:
         timed = ["binary-ec", "softmax", "softmax (tied)", "softmax (tied) + shortlist", "softmax + shortlist"]
         assert sorted(points) == timed
         assert len(axes.texts) == len(timed)
-        bleu = [points[name][1] for name in points]
+        bleu = [text.xy[1] for text in sorted(axes.texts, key=lambda text: int(text.get_text()))]
         assert bleu == sorted(bleu, reverse=True)
 
     def test_points_are_times_and_text_bleu_by_greedy_search(self, axes, points, direction):

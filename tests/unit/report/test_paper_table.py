@@ -9,6 +9,9 @@ from trellex.report.blocks import best_two
 from trellex.report.formatting import one_in, signed, significant, spread
 from trellex.report.paper import PAPER
 from trellex.report.result_set import ResultSet
+from trellex.report.sections import sections
+
+FIGURES = ("gpu_sentence", "cpu_sentence")
 
 
 def rows(table):
@@ -116,6 +119,22 @@ class TestTime:
         assert texts(rows(paper_table.times_of(kftt)[0])["hybrid-512"]) == [
             "–", "–", "0.822 ×", "–", "–", "1.50 ×", "–", "–", "19.9 ×",
         ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("absent", "where"),
+        [(set(), ["on the GPU", "on one CPU thread"]), ({"cpu_sentence"}, ["on the GPU"]), (set(FIGURES), [])],
+    )
+    def test_text_and_table_tell_of_the_same_times(self, tmp_path, absent, where):
+        result = make_result(sentences=9)
+        for figure in absent:
+            setattr(result.timing, figure, None)
+        loaded = ResultSet.load(save_all([result], tmp_path))
+        [table], told = paper_table.times_of(loaded.corpora[0]), paper_table.where_timed(loaded.corpora[0])
+        assert table.headings.count("faster") == len(told)
+        assert [words.split(" (")[0] for words in told] == where
+        text = next(block.text for block in sections(loaded) if getattr(block, "text", "").startswith("Measured after"))
+        assert all(words in text for words in told)
+        assert ("by greedy search" in text) == bool(told)
 
     def test_what_neither_timed(self, tmp_path):
         untimed = make_result(head={"type": "shelves"}, sentences=9)

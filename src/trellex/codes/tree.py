@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,14 @@ from trellex.arrays import Array, Table, bits_to_number
 from trellex.codes.code import Code
 
 Ints = NDArray[np.int64]
+
+
+class Level(NamedTuple):
+    """The nodes of one depth, N of them, whose 2 N children are counted from the left."""
+
+    num_nodes: int
+    words: Table  # which of the children are words, and so have none
+    nodes: Table  # which are nodes, those of the next level
 
 
 class CodeTree:
@@ -21,8 +31,9 @@ class CodeTree:
         code: word ↔ bits; the first bit is nearest to the root
 
     Attributes:
-        levels: how many nodes there are at each depth  [D]
+        levels: the nodes of each depth  [D]
         depth: D, the most nodes on a word's path
+        words: level by level  [V]
     """
 
     def __init__(self, code: Code) -> None:
@@ -42,10 +53,13 @@ class CodeTree:
             children.append(np.where(is_node, first + np.cumsum(is_node) - 1, -1 - leaves[begin]).reshape(-1, 2))
             begin, end = begin[is_node], end[is_node]
         self.vocab_size, self.depth = len(leaves), len(turns)
-        self.levels = [len(level) for level in children]
+        self.levels = [
+            Level(len(level), Table(np.flatnonzero(level < 0)), Table(np.flatnonzero(level >= 0))) for level in children
+        ]
         in_order = np.empty((self.vocab_size, self.depth), np.int64)
         in_order[leaves] = np.stack(turns, 1)
-        self._turns, self._children = Table(in_order), Table(np.concatenate(children))
+        followers = np.concatenate(children)
+        self._turns, self._children, self.words = Table(in_order), Table(followers), Table(~followers[followers < 0])
 
     @property
     def num_nodes(self) -> int:

@@ -149,13 +149,12 @@ class TreeDistribution(Distribution):
     def _every_log_prob(self, h: Array) -> tuple[Array, Array]:
         """All words in the order of their levels, and log P. h [T, H] -> [V], [T, V]"""
         library, logits = namespace(h), doubled(self.all_logits(h))
-        scores, words, log_probs, first = logits[:, :1] * 0, [], [], 0
-        for count in self.tree.levels:
-            nodes = library.arange(first, first + count, device=h.device)
-            own = logits[:, first : first + count]
+        place = library.arange(1, device=h.device)  # where tables are looked up: an accelerator is not waited for
+        scores, log_probs, first = logits[:, :1] * 0, [], 0
+        for level in self.tree.levels:
+            own = logits[:, first : first + level.num_nodes]
             turns = log_sigmoid(library.stack([-own, own], -1)) + scores[..., None]
-            turns, children = turns.reshape(len(h), 2 * count), self.tree.children(nodes).reshape(-1)
-            words.append(~children[children < 0])
-            log_probs.append(turns[:, children < 0])
-            scores, first = turns[:, children >= 0], first + count
-        return library.concatenate(words), library.concatenate(log_probs, -1)
+            turns, first = turns.reshape(len(h), 2 * level.num_nodes), first + level.num_nodes
+            log_probs.append(turns[:, level.words.like(place)])
+            scores = turns[:, level.nodes.like(place)]
+        return self.tree.words.like(place), library.concatenate(log_probs, -1)

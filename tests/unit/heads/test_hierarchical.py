@@ -45,6 +45,15 @@ class TestTopk:
         assert [found.shape for found in head.topk(hidden_states(0), 3)] == [(0, 3), (0, 3)]
 
     @each
+    def test_no_value_is_looked_at_on_an_accelerator(self, spec):
+        """The device `meta` has none: what would wait for them fails."""
+        head = random_head(spec, 50).to("meta")
+        h = hidden_states(6).to("meta")
+        for words, log_probs in (head.topk(h, 3), head.topk(h, 1)):
+            assert words.is_meta
+            assert log_probs.is_meta
+
+    @each
     def test_ties_between_words_and_prefixes(self, spec):
         """Logits of a few values: many words are as probable as one another and as open prefixes."""
         head = random_head(spec, 60)

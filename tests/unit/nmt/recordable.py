@@ -27,11 +27,11 @@ RECORDABLE = [
     SHELVES,
     "differentiated",
     {"type": "free", "bits": 16},
+    {"type": "hierarchical", "code": "huffman"},
 ]
 OTHERS = [
     "hybrid-9",
     {"type": "binary-ec", "code": "huffman"},
-    {"type": "hierarchical", "code": "huffman"},
     {"type": "adaptive", "cutoffs": [4]},
 ]
 on_gpu = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
@@ -55,11 +55,13 @@ def model_on(model_of, device, head="softmax", **options):
 def composed_model(head, seed):
     """One whose vectors are composed from codes."""
     torch.manual_seed(seed)
-    embeddings = {"type": "composed", "code": "random", "memory": 3, "residual": 4}
+    embeddings = {"type": "composed", "code": "random", "memory": 3, "residual": 4, "frequent": 9}
     sizes = ModelSettings(embedding_size=16, hidden_size=16, embeddings=embeddings)
     model = build_model(sizes, head, SOURCE_SIZE, 40).eval().requires_grad_(False)
     for weight in model.parameters():
         weight.mul_(2)
+    for vectors in (model.network.source_embedding, model.network.embedding):
+        vectors.own.normal_()
     return model
 
 

@@ -27,14 +27,37 @@ class Network:
         return h, state._replace(h=h, c=state.c + h, output=h)
 
 
-@pytest.mark.parametrize("head", ["softmax", {"type": "softmax", "tied": True}, "differentiated", "free"], ids=str)
+def desk_of(head):
+    """One of 4 sentences, 5 hypotheses each and 3 words, which are read."""
+    network = Network()
+    desk = BeamDesk(network, build_head(head, hidden_size=H, vocab=V, embedding=network.embedding), (4, 5, 3), None)
+    with torch.no_grad():
+        desk._encoded()
+    return desk
+
+
+HEADS = [
+    "softmax", {"type": "softmax", "tied": True}, "differentiated", "free", {"type": "hierarchical", "code": "frequency"}
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("head", HEADS, ids=str)
+@torch.no_grad()
 def test_a_step_asks_for_no_value(head):
     with torch.device("meta"):
-        network = Network()
-        desk = BeamDesk(network, build_head(head, hidden_size=H, vocab=V, embedding=network.embedding), (4, 5, 3), None)
+        desk = desk_of(head)
         desk.move(torch.empty(desk.size, dtype=torch.uint8))
-        with torch.inference_mode():
-            desk._encoded()
-            desk._stepped()
+        desk._stepped()
         with pytest.raises((RuntimeError, NotImplementedError)):  # so would any that did
             desk._chosen.sum().item()
+
+
+@torch.no_grad()
+def test_encoded_sources_stay_in_their_place_and_are_not_copied():
+    desk = desk_of("softmax")
+    places = [desk._state.states, desk._state.keys, desk._state.mask]
+    before = [place._version for place in places]
+    desk._stepped()
+    assert [place._version for place in places] == before
+    assert all(one is other for one, other in zip(places, desk._state[3:], strict=True))
+    assert desk._state.h._version  # what hypotheses have for themselves is

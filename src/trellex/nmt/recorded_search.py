@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from trellex.heads import Head
 from trellex.nmt.desk import Desk
 from trellex.nmt.network import Network
-from trellex.nmt.recorder import Recorder, WaitsForDeviceError, is_refused_for_others
+from trellex.nmt.recorder import Recorder, WaitsForDeviceError, is_refused_for_others, wait_for_others
 from trellex.nmt.steps_ahead import StepsAhead
 
 COLUMNS = 8  # of a desk, a multiple of this
@@ -30,7 +30,7 @@ class RecordedSearch(ABC):
     """A search that does not wait for the device at every word: it is given steps in advance.
 
     Where an output layer cannot tell the best words without waiting, a sentence is left to the common search; if it
-    never can, or memory is short, all of that width are.
+    never can, all are that need as many, one or several, and where memory is short, all of that width.
 
     Args:
         is_recorded: whether steps are recorded as CUDA graphs, for a network on a GPU
@@ -43,7 +43,7 @@ class RecordedSearch(ABC):
         self._network, self._head = network, head
         self._recorder: Recorder | None = None
         self._is_recorded = is_recorded
-        self._checked: set[bool] = set()  # whether one word can be found without waiting, and whether several can
+        self._at_once: dict[bool, bool] = {}  # whether one word is found without waiting, and whether several are
         self._given_up: set[int] = set()  # widths that cannot be recorded
         self._desks: OrderedDict[tuple[int, int, int], Desk] = OrderedDict()  # the last used last
         self._memory = torch.empty(0, dtype=torch.uint8)  # of all desks, for one is used at a time
@@ -54,34 +54,42 @@ class RecordedSearch(ABC):
         self, count: int, width: int, search: Callable[[range], Sequence[Found | None]]
     ) -> list[Found | None]:
         """What is found for so many sentences, as many at a time as a desk has; None where the common search must."""
-        nothing: list[Found | None] = [None] * count
-        if width in self._given_up or not count:
-            return nothing
+        found: list[Found | None] = []
+        if width in self._given_up or not self._at_once.get(width > 1, True):
+            return [None] * count
         most = 1 << ((MOST_ROWS // width).bit_length() - 1)
         with self._lock, torch.inference_mode(), _current(self._device):
             self._check_weights()
             parts = [range(first, min(first + most, count)) for first in range(0, count, most)]
             try:
-                return [found for part in parts for found in search(part)]
+                for part in parts:
+                    found += search(part)
             except RuntimeError as error:
                 if not self._is_recorded:
                     raise
-                if is_refused_for_others(error):
-                    return nothing
-                if not isinstance(error, (WaitsForDeviceError, torch.OutOfMemoryError)):
-                    warnings.warn(f"{self.name} cannot be recorded, and is slower without: {error}", stacklevel=3)
+                self._give_up(width, error)
+        return found + [None] * (count - len(found))
+
+    def _give_up(self, width: int, error: RuntimeError) -> None:
+        """Leave what is not found yet to the common search, for this time or for good."""
+        if is_refused_for_others(error):
+            return wait_for_others()
+        if isinstance(error, WaitsForDeviceError):
+            self._at_once[width > 1] = False
+        else:
             self._given_up.add(width)
-            self._forget()
-        return nothing
+            if not isinstance(error, torch.OutOfMemoryError):
+                warnings.warn(f"{self.name} cannot be recorded, and is slower without: {error}", stacklevel=4)
+        return self._forget()
 
     def _steps(self, sources: Sequence[NDArray[Any]], width: int, most: int) -> StepsAhead:
         """What is chosen for sentences, at most so many times."""
         columns = -(-max(map(len, sources)) // COLUMNS) * COLUMNS
         desk = self._desk(len(sources), width, columns)
         desk.begin(sources)
-        if (width > 1) not in self._checked:
+        if (width > 1) not in self._at_once:
             desk.check()
-            self._checked.add(width > 1)
+            self._at_once[width > 1] = True
             desk.begin(sources)
         return StepsAhead(desk, len(sources), most, lambda left: self._desk(left, width, columns))
 
@@ -93,7 +101,7 @@ class RecordedSearch(ABC):
                 self._recorder = Recorder()
             desk = self.desk_type(self._network, self._head, shape, self._recorder)
             if desk.size > len(self._memory):
-                self._desks.clear()
+                self._forget_desks()
                 self._memory = torch.empty(desk.size, dtype=torch.uint8, device=self._device)
             desk.move(self._memory)
             self._desks[shape] = desk
@@ -118,8 +126,12 @@ class RecordedSearch(ABC):
             self._weights = weights
 
     def _forget(self) -> None:
+        self._forget_desks()
+        self._recorder = None
+
+    def _forget_desks(self) -> None:
         self._desks.clear()
-        self._recorder, self._memory = None, self._memory[:0].clone()
+        self._memory = self._memory[:0].clone()
 
 
 def _current(device: torch.device) -> AbstractContextManager[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -31,6 +31,12 @@ def is_refused_for_others(error: Exception) -> bool:
     return REFUSED in str(error) and not isinstance(error, WaitsForDeviceError)
 
 
+def wait_for_others() -> None:
+    """Until no other thread records, or sees to it that nothing waits."""
+    with _ONE_AT_A_TIME:
+        pass
+
+
 class Recorder:
     """Records on a stream of its own. All recordings share memory, for none is replayed beside another."""
 
@@ -51,7 +57,7 @@ class Recorder:
         current = torch.cuda.current_stream()
         self._stream.wait_stream(current)
         try:
-            with torch.cuda.stream(self._stream), nullcontext() if may_wait else _waiting_refused():
+            with torch.cuda.stream(self._stream), _ONE_AT_A_TIME if may_wait else _waiting_refused():
                 return compute()
         finally:
             current.wait_stream(self._stream)
@@ -89,8 +95,9 @@ class Replayed:
         if self._recorder is None:
             return compute()
         if self._taken < WARM_UP:
+            self._recorder.direct(compute)
             self._taken += 1
-            return self._recorder.direct(compute)
+            return None
         if self._graph is None:
             self._graph, _ = self._recorder.recorded(compute)
         return self._graph.replay()

@@ -212,11 +212,12 @@ def grow(
     )
     while True:
         row, word, log_prob = choose(rows)
-        if len(word) == 0 or word.min() < 0:
-            raise ValueError("no word can follow: the model's probabilities are NaN, so its weights are damaged")
         state, sentence, total, parent, length, room = rows
+        open_sentences = _runs(sentence)
         if row is not None:
             sentence, total, parent = sentence[row], total[row], parent[row]
+        if _runs(sentence) < open_sentences or word.min() < 0:
+            raise ValueError("no word can follow: the model's probabilities are NaN, so its weights are damaged")
         length, total = length + 1, total + log_prob
         node = history.add(parent, word, log_prob)
         if attention:
@@ -246,3 +247,8 @@ def grow(
         if row is not None:
             state = state.select(row)
         rows = Open(model.step(state, word), sentence, total, node, length, room)
+
+
+def _runs(sentence: Ints) -> int:
+    """How many sentences rows are of, those of one standing together. [N]"""
+    return int(np.count_nonzero(np.diff(sentence, prepend=-1)))

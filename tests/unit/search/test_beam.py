@@ -269,3 +269,16 @@ class Broken(Table):
 def test_probabilities_that_are_none_end_the_search(width):
     with pytest.raises(ValueError, match="weights are damaged"):
         beam(Broken(0), [np.array([5])], width)
+
+
+@pytest.mark.parametrize("width", [2, 3])
+def test_so_do_those_of_one_sentence_beside_others(width):
+    class PartlyBroken(Table):
+        def topk(self, state, k):
+            words, log_probs = super().topk(state, k)
+            is_broken = np.array([source == (6,) for source, _ in state.rows])
+            words[is_broken], log_probs[is_broken] = -1, np.nan
+            return words, log_probs
+
+    with pytest.raises(ValueError, match="weights are damaged"):
+        beam(PartlyBroken(0), [np.array([5]), np.array([6])], width)

@@ -91,7 +91,7 @@ class AdaptiveSpec(BandedSpec):
 def _as_units(units: Any) -> tuple[int, ...] | None:
     if units is None:
         return None
-    if isinstance(units, list | tuple) and all(type(each) is int and each > 0 for each in units):
+    if isinstance(units, list | tuple) and units and all(type(each) is int and each > 0 for each in units):
         return tuple(units)
     raise ValueError(f"expected whole numbers of at least 1, such as [256, 128, 128], got {brief(units)}")
 

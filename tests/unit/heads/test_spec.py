@@ -533,7 +533,7 @@ class TestMistakes:
             ({"type": "adaptive", "div_value": 1}, "^div_value: Input should be greater than 1, got 1"),
             *(
                 ({"type": "differentiated", "units": units}, "^units: .*expected whole numbers of at least 1")
-                for units in ([0, 5], [1.5], 7, [True, 3])
+                for units in ([], [0, 5], [1.5], 7, [True, 3])
             ),
             ({"type": "hierarchical", "loss": "trellis"}, "^loss: not an option of hierarchical"),
             *(

@@ -41,20 +41,18 @@ class ShelvesHead(ShelfDistribution, Head):
     def _scores(self, states: Tensor, shelves: Tensor) -> Tensor:
         """states [T, E], shelves [T, K] -> [T, K, W]"""
         words = self.words.vectors, self.words.bias
-        if self._is_read_by_row(states, shelves):
+        if self._is_read_by_row(states, shelves, *words):
             from trellex.heads.fused_shelves import scores_by_read
 
             places = self.width, self.shelf_bits
             return scores_by_read(states, shelves, self.code.table_like(shelves), *words, *places)
         return scores_by_shelf(states, shelves, self.words_on, *words, self.num_shelves, self.words.is_sparse)
 
-    def _is_read_by_row(self, states: Tensor, shelves: Tensor) -> bool:
-        """Whether a kernel reads shelves for each of few rows anew, which needs no gradient."""
+    def _is_read_by_row(self, states: Tensor, shelves: Tensor, *words: Tensor) -> bool:
+        """Whether a kernel reads shelves for each of few rows anew, which needs no gradient. words: vectors, bias"""
         if not has_kernels(states) or states.dtype == torch.float64:
             return False
-        is_learnt = torch.is_grad_enabled() and any(
-            each.requires_grad for each in (states, self.words.vectors, self.words.bias)
-        )
+        is_learnt = torch.is_grad_enabled() and any(each.requires_grad for each in (states, *words))
         return not is_learnt and self.width <= WIDEST and shelves.numel() <= self.num_shelves
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:

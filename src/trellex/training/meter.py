@@ -43,6 +43,10 @@ class Meter:
         """Let time count from now on, after something that is no training."""
         self._since = time.perf_counter()
 
+    def pause(self) -> None:
+        """Let time count no more until `go_on`; waits for the device, and is called in all processes."""
+        self.totals()
+
     def add(self, loss: Tensor, tokens: int) -> None:
         """A step: the summed loss of this process, the tokens of all."""
         self._loss = self._loss + loss

@@ -47,9 +47,10 @@ class RecordedSteps:
         return recording.loss.clone()
 
     def forget(self) -> None:
-        """Record anew, because something else than the batch has changed its place."""
+        """Record anew, the first steps directly again, because something else than the batch has changed its place."""
         self._recordings.clear()
         self._recorder.release()
+        self._taken = 0
 
     def _recording_of(self, batch: Sequence[Tensor]) -> _Recording | None:
         """Made if there is none yet; None if the step is to be taken directly."""

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from trellex.arrays import number_to_bits
 from trellex.codes import Code, PermutedCode
+from trellex.heads import Head
 from trellex.heads.bits import BitLayer
 from trellex.nmt.model import TranslationModel
 
@@ -41,9 +42,7 @@ def renumbered(
 
     batches: source [N, S], lengths [N], target_in and target_out [N, T] of each
     """
-    part = model.head.bits
-    if not isinstance(part, BitLayer) or part.automaton is not None:
-        raise ValueError(f"{model.head.spec.label}: words have no numbers without gaps, which alone can be exchanged")
+    part = numbered_bits(model.head)
     size = part.code.vocab_size
     first = model.head.vocab_size - size  # the word whose number may be any below size
     sums, tokens = torch.zeros(size, part.length, device=model.device), 0
@@ -56,6 +55,16 @@ def renumbered(
     before = part.code.numbers(np.arange(size))
     after, gain = exchanged(before, sums.cpu().numpy(), partial(redundant_bits, part), random)
     return Renumbered(PermutedCode(after), int((after != before).sum()), gain / max(1, tokens))
+
+
+def numbered_bits(head: Head) -> BitLayer:
+    """The part of a head whose words can exchange their numbers. Raises ValueError if there is none."""
+    if not isinstance(head.bits, BitLayer) or head.bits.automaton is not None:
+        raise ValueError(
+            f"training.renumber_every: words of {head.spec.label} have no numbers without gaps, which alone can be "
+            "exchanged; make it null, or choose another code"
+        )
+    return head.bits
 
 
 def redundant_bits(part: BitLayer, numbers: Ints) -> Ints:

@@ -41,7 +41,7 @@ from trellex.training.processes import Processes, training_device
 from trellex.training.ranking import best_steps
 from trellex.training.recipe import Recipe
 from trellex.training.recorded_steps import RecordedSteps
-from trellex.training.renumbering import TOKENS, renumbered
+from trellex.training.renumbering import TOKENS, numbered_bits, renumbered
 from trellex.training.schedule import learning_rate
 from trellex.training.text_codes import new_code, told
 from trellex.training.validation import corpus_bleu
@@ -94,6 +94,8 @@ class Trainer:
         torch.manual_seed(self.settings.seed)
         vocabularies = len(self.corpus.source_vocabulary), self.corpus.target_vocabulary
         self.model = build_model(recipe.model, recipe.head, *vocabularies, code, word_codes=of_words)
+        if self.settings.renumber_every:
+            numbered_bits(self.model.head)  # or this would be told hours later
         self.model.to(self.processes.device)
         on_gpu = self.processes.device.type == "cuda"
         rate = torch.tensor(0.0, device=self.processes.device) if on_gpu else 0.0  # a tensor is read anew when replayed
@@ -137,7 +139,9 @@ class Trainer:
             while not self._is_done():
                 self.meter.add(*self._train_on(shared, next(remaining)))
                 if self.settings.renumber_every and self.step % self.settings.renumber_every == 0:
+                    self.meter.pause()
                     self._renumber()
+                    self.meter.go_on()
                 is_validated = self.step % self.settings.validate_every == 0
                 if is_validated or self.step % REPORT_EVERY == 0:
                     self._report_meter()

@@ -1,9 +1,12 @@
 """Recorded steps: what they learn is what steps that are taken directly do."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
+from trellex.nmt.recorder import WARM_UP
 from trellex.training import recorded_steps
 from trellex.training.trainer import COLUMNS, ROWS
 
@@ -50,6 +53,50 @@ def test_they_learn_the_same(recipe, trainer, head, monkeypatch):
     count = len(run._recorded._recordings)
     assert count == 0 if "adaptive" in str(head) else count > 0
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
+class Tape:
+    """In the place of a GPU's recorder: what it plays is computed again."""
+
+    def __init__(self):
+        self.log = []
+
+    def direct(self, compute, may_wait=True):
+        self.log.append("direct" if may_wait else "may not wait")
+        return compute()
+
+    def recorded(self, compute):
+        self.log.append("recorded")
+        loss = torch.zeros(())
+        return SimpleNamespace(replay=lambda: (self.log.append("replayed"), loss.copy_(compute()))), loss
+
+    def release(self):
+        self.log.append("released")
+
+
+def test_what_is_forgotten_is_warmed_up_before_it_is_recorded_again(monkeypatch):
+    """Tables of a code that has just been learnt must find their way to the device first."""
+    monkeypatch.setattr(recorded_steps, "Recorder", Tape)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda: None)
+    batch = (torch.ones(2, 3),)
+    steps = recorded_steps.RecordedSteps(lambda values: values.sum(), lambda: batch)
+    for log in (steps._recorder.log,) * 2:
+        assert [float(steps(*batch)) for _ in range(WARM_UP + 2)] == [6.0] * (WARM_UP + 2)
+        assert log == ["direct"] * (WARM_UP - 1) + ["may not wait"] + ["recorded"] * 2 + ["replayed"] * 2
+        steps.forget()
+        assert log.pop() == "released"
+        log.clear()
+
+
+@pytest.mark.gpu
+@on_gpu
+@pytest.mark.parametrize("head", [HEADS[3], {**HEADS[2], "label_smoothing": 0.0}], ids=str)
+def test_they_go_on_where_words_exchange_numbers(recipe, trainer, head):
+    run = trainer(recipe(head, device="cuda", max_steps=24, validate_every=24, renumber_every=8))
+    before = run.model.head.code
+    run.run()
+    assert run._recorded._recordings
+    assert run.model.head.code != before
 
 
 @pytest.mark.gpu

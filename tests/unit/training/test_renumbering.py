@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from trellex.codes import load_code
+from trellex.codes import HuffmanCode, load_code
 from trellex.training import checkpoint, renumbering
 from trellex.training.recipe import Recipe
 from trellex.training.renumbering import exchanged, redundant_bits, renumbered
@@ -121,3 +121,13 @@ def test_a_run_that_was_interrupted_ends_with_the_same_weights_and_numbers(recip
 def test_what_cannot_be_renumbered_is_refused(head, training, message):
     with pytest.raises(ValueError, match=message):
         Recipe(data="data", output="run", head=head, training={"renumber_every": 5} | training)
+
+
+@pytest.mark.parametrize("head", ["binary-ec", "hybrid-4-ec"])
+def test_so_is_a_code_with_gaps_that_a_file_holds_before_the_first_step(recipe, trainer, head, tmp_path):
+    words = 23 if head == "binary-ec" else 20
+    HuffmanCode(range(1, words + 1)).save(tmp_path / "gaps.json")
+    chosen = {"type": head, "loss": "trellis", "code": {"file": str(tmp_path / "gaps.json")}}
+    with pytest.raises(ValueError, match=r"^training.renumber_every: .* no numbers without gaps, .*; make it null, or"):
+        trainer(recipe(head=chosen, renumber_every=3))
+    assert trainer(recipe(head=chosen, output="other"))

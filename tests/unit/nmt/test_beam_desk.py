@@ -36,9 +36,8 @@ def desk_of(head):
     return desk
 
 
-HEADS = [
-    "softmax", {"type": "softmax", "tied": True}, "differentiated", "free", {"type": "hierarchical", "code": "frequency"}
-]  # fmt: skip
+TREE = {"type": "hierarchical", "code": "frequency"}
+HEADS = ["softmax", {"type": "softmax", "tied": True}, "differentiated", "free", TREE]
 
 
 @pytest.mark.parametrize("head", HEADS, ids=str)

@@ -14,15 +14,16 @@ from trellex.trellis.windows import Windows
 
 
 class ComposedEmbedding(nn.Embedding):
-    """E[w] = Σ_t table[window of w's code at t] / √2B + P · residual[w], in place of a table of vectors.
+    """E[w] = Σ_t table[window of w's code at t] / √2B + P · residual[w] + own[w], in place of a table of vectors.
 
     Windows are those of a complete trellis: words whose codes begin alike share most of them, and what a word has for
-    itself is its residual. Either part begins with half of the variance. The sum is divided, rather than its B terms
-    made small, because Adam's steps are of one size: B of them that agree move a vector √B / √2 times as far as one
-    moves a vector of a table, B that do not agree less than that.
+    itself is its residual. Either begins with half of the variance. The F words of lowest ids, the markers and the most
+    frequent words, also have a vector of their own, which begins at 0. The sum over windows is divided, rather than its
+    B terms made small, because Adam's steps are of one size: B of them that agree move a vector √B / √2 times as far as
+    one moves a vector of a table, B that do not agree less than that.
 
     Args:
-        settings: memory and size of the residual
+        settings: memory, size of the residual, and F
         code: of all V words, whose numbers have no gaps
         size: E
         is_shared: with an output layer; vectors are then as short, and read as long, as those of `SharedEmbedding`
@@ -38,6 +39,8 @@ class ComposedEmbedding(nn.Embedding):
         self.table = nn.Parameter(torch.empty(self.windows.count, size))
         self.residual = nn.Parameter(torch.empty(code.vocab_size, settings.residual))
         self.project = nn.Parameter(torch.empty(size, settings.residual))
+        frequent = min(settings.frequent, code.vocab_size)  # F
+        self.own = nn.Parameter(torch.zeros(frequent, size)) if frequent else None
         nn.init.normal_(self.table, std=1 / self.length)
         nn.init.normal_(self.residual, std=settings.residual**-0.5)
         nn.init.normal_(self.project, std=0.5**0.5 / self.length)
@@ -46,17 +49,32 @@ class ComposedEmbedding(nn.Embedding):
 
     def forward(self, words: Tensor) -> Tensor:
         """words [..] -> vectors [.., E]"""
-        return self.composed(self.code.numbers(words), embedding(words, self.residual))
+        return self.composed(self.code.numbers(words), embedding(words, self.residual)) + self.own_of(words)
+
+    def own_of(self, words: Tensor) -> Tensor | float:
+        """What words have beside windows and residuals, 0 for all but frequent ones. [..] -> [.., E]"""
+        if self.own is None:
+            return 0.0
+        last = len(self.own) - 1
+        return embedding(words.clamp(max=last), self.own) * (words <= last)[..., None] * self.length
 
     def composed(self, numbers: Tensor, residuals: Tensor) -> Tensor:
         """Vectors of words by the numbers of their codes and their residuals. [..], [.., R] -> [.., E]"""
         windows = self.windows.of(numbers).view(numbers.numel(), self.windows.num_bits)
-        sums = embedding_bag(windows, self.parts()[0], mode="sum").view(*numbers.shape, self.embedding_dim)
+        sums = embedding_bag(windows, self.parts()["table"], mode="sum").view(*numbers.shape, self.embedding_dim)
         return (sums + linear(residuals, self.project)) * self.length
 
-    def parts(self) -> tuple[Tensor, Tensor, Tensor]:
-        """What adds up to the vectors: that of every window [W, E]; and residuals [V, R], to be multiplied by [E, R]"""
-        return self.table * (2 * self.windows.num_bits) ** -0.5, self.residual, self.project
+    def parts(self) -> dict[str, Tensor]:
+        """What adds up to the vectors.
+
+        table: of every window [W, E]; residual [V, R] and project [E, R], to be multiplied; own [F, E]
+        """
+        return {
+            "table": self.table * (2 * self.windows.num_bits) ** -0.5,
+            "residual": self.residual,
+            "project": self.project,
+            "own": self.table[:0] if self.own is None else self.own,
+        }
 
     @property
     def weight(self) -> Tensor:  # type: ignore[override]
@@ -80,9 +98,10 @@ class ComposedEmbedding(nn.Embedding):
         return self._kept
 
     def _all_vectors(self) -> Tensor:
-        table, residual, project = self.parts()
+        table, residual, project, own = self.parts().values()
         numbers = self.code.numbers(torch.arange(self.num_embeddings, device=table.device))
-        return self.windows.sums(table).index_select(0, numbers) + linear(residual, project)
+        vectors = self.windows.sums(table).index_select(0, numbers) + linear(residual, project)
+        return torch.cat([vectors[: len(own)] + own, vectors[len(own) :]]) if len(own) else vectors
 
     def train(self, mode: bool = True) -> Self:
         """A recorded step changes weights without a trace: what was kept before training is of other ones."""

@@ -22,4 +22,4 @@ class OpenEmbedding(ComposedEmbedding):
         is_known = words < self.num_embeddings
         known = words * is_known
         numbers = torch.where(is_known, self.code.numbers(known), words - self.num_embeddings)
-        return self.composed(numbers, embedding(known, self.residual) * is_known[..., None])
+        return self.composed(numbers, embedding(known, self.residual) * is_known[..., None]) + self.own_of(words)

@@ -20,6 +20,7 @@ class EmbeddingSettings(Record, frozen=True):
         6, ge=MIN_MEMORY, le=MAX_MEMORY, strict=True, description="m: a window holds the newest m + 1 bits"
     )
     residual: int = Field(32, ge=1, strict=True, description="numbers that a word has for itself")
+    frequent: int = Field(0, ge=0, strict=True, description="words, the most frequent, that have a vector besides")
 
     @model_validator(mode="after")
     def _a_table_has_no_options(self) -> Self:

@@ -65,6 +65,6 @@ def _weights(model: TranslationModel) -> Weights:
     with torch.no_grad():
         for name, module in model.named_modules():
             if isinstance(module, ComposedEmbedding):
-                parts = dict(zip(("table", "residual", "project"), module.parts(), strict=True))
-                weights |= {f"{name}.{part}": value for part, value in (parts | {"weight": module.weight}).items()}
+                parts = module.parts() | {"weight": module.weight}
+                weights |= {f"{name}.{part}": value for part, value in parts.items()}
     return {name: value.detach().float().cpu().numpy() for name, value in weights.items()}

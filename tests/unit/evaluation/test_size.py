@@ -61,6 +61,15 @@ def test_composed_vectors_are_compared_with_tables(head):
     assert {name for name in composed if name not in table} == {"vector parameters", "of tables"}
 
 
+def test_vectors_of_frequent_words_count():
+    sizes = [
+        size_of("binary-ec", 500, embeddings={"type": "composed", "code": "random", "frequent": frequent})
+        for frequent in (0, 100, 9000)
+    ]
+    few, some, all_words = (size["vector parameters"] for size in sizes)
+    assert (some - few, all_words - few) == (2 * 100 * 512, 2 * 500 * 512)
+
+
 def test_composed_vectors_of_few_words_are_more_than_tables():
     assert (
         size_of("softmax", 64, embeddings={"type": "composed", "code": "random"})["of tables"] == "2.53 ×"

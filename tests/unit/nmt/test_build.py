@@ -136,7 +136,7 @@ class TestCode:
         assert len(made) == 1
 
     def test_of_another_number_of_words_it_is_refused(self):
-        with pytest.raises(ValueError, match="code: expected one of 20 words"):
+        with pytest.raises(ValueError, match="code: expected one of 20 words, got .*vocab_size=19"):
             build_model(SETTINGS, "binary", 15, 20, RandomCode(19))
 
     def test_without_one_the_head_makes_its_own(self):

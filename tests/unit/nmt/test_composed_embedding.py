@@ -22,9 +22,13 @@ def settings(**options):
     return EmbeddingSettings(type="composed", **options)
 
 
-def composed(code, memory=2, residual=3, size=5, is_shared=False):
+def composed(code, memory=2, residual=3, size=5, is_shared=False, frequent=10):
     torch.manual_seed(0)
-    return ComposedEmbedding(settings(memory=memory, residual=residual), code, size, is_shared).double()
+    sizes = settings(memory=memory, residual=residual, frequent=frequent)
+    embedding = ComposedEmbedding(sizes, code, size, is_shared).double()
+    if embedding.own is not None:
+        nn.init.normal_(embedding.own)
+    return embedding
 
 
 def by_hand(embedding, word):
@@ -38,15 +42,17 @@ def by_hand(embedding, word):
     total /= (2 * len(bits)) ** 0.5
     for place, value in enumerate(embedding.residual[word]):
         total += value * embedding.project[:, place]
-    return total
+    return total + embedding.own[word] if embedding.own is not None and word < len(embedding.own) else total
 
 
 @pytest.mark.parametrize("code", [FrequencyCode(40), RandomCode(40, 5), RandomCode(64), RandomCode(2)], ids=str)
 @pytest.mark.parametrize("memory", [1, 2, 4, 10])
 @pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("frequent", [0, 1, 10])
 class TestVectors:
-    def test_are_sums_over_windows_and_residuals(self, code, memory, is_shared):
-        embedding, words = composed(code, memory, is_shared=is_shared), torch.arange(code.vocab_size)
+    def test_are_sums_over_windows_residuals_and_own_vectors(self, code, memory, is_shared, frequent):
+        embedding = composed(code, memory, is_shared=is_shared, frequent=frequent)
+        words = torch.arange(code.vocab_size)
         expected = torch.stack([by_hand(embedding, word) for word in words.tolist()])
         torch.testing.assert_close(embedding.weight, expected)
         torch.testing.assert_close(embedding(words), expected * (5**0.5 if is_shared else 1))
@@ -54,9 +60,12 @@ class TestVectors:
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_vectors_begin_as_long_as_those_of_a_table(is_shared):
-    embedding = composed(RandomCode(500), memory=4, residual=16, size=400, is_shared=is_shared)
+    torch.manual_seed(0)
+    sizes = settings(memory=4, residual=16, frequent=50)
+    embedding = ComposedEmbedding(sizes, RandomCode(500), 400, is_shared)
+    assert not embedding.own.any()
     assert 0.9 < embedding(torch.arange(500)).std() < 1.1
-    sums = embedding.windows.sums(embedding.parts()[0])
+    sums = embedding.windows.sums(embedding.parts()["table"])
     assert 0.4 < (sums * embedding.length).var() < 0.6  # the other half is of residuals
 
 
@@ -79,6 +88,10 @@ class TestGradients:
         windows = embedding.windows.of(embedding.code.numbers(torch.tensor(7)))
         assert embedding.table.grad.any(-1).nonzero()[:, 0].tolist() == sorted(windows.tolist())
         assert embedding.residual.grad.any(-1).nonzero()[:, 0].tolist() == [7]
+        assert embedding.own.grad.any(-1).nonzero()[:, 0].tolist() == [7]
+        embedding.zero_grad()
+        embedding(torch.tensor([10, 39])).sum().backward()
+        assert not embedding.own.grad.any()
 
     @pytest.mark.parametrize("head", [TIED, SHELVES], ids=str)
     def test_of_both_ends_add_up(self, head):
@@ -107,7 +120,7 @@ class TestKeptVectors:
             assert embedding.weight is embedding.weight
         assert embedding.weight is not embedding.weight  # they have gradients
 
-    @pytest.mark.parametrize("name", ["table", "residual", "project"])
+    @pytest.mark.parametrize("name", ["table", "residual", "project", "own"])
     def test_are_composed_anew_when_weights_change(self, name):
         embedding = composed(RandomCode(40)).eval()
         with torch.no_grad():
@@ -194,7 +207,7 @@ class TestModels:
         assert build_model(ModelSettings(embedding_size=16, hidden_size=8), "binary", 30, 40).network.word_codes is None
 
     def test_codes_are_of_these_words(self):
-        with pytest.raises(ValueError, match="^source: expected a code of 31 words whose numbers have no gaps"):
+        with pytest.raises(ValueError, match=r"^source: expected a code of 31 words whose .*, got .*vocab_size=30"):
             WordCodes(RandomCode(30), RandomCode(40)).check(31, 40)
-        with pytest.raises(ValueError, match="^target: expected a code of 40 words whose numbers have no gaps"):
+        with pytest.raises(ValueError, match="^target: expected a code of 40 words whose numbers .*, got Huffman"):
             WordCodes(RandomCode(30), HuffmanCode(range(40))).check(30, 40)

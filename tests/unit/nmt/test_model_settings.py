@@ -41,7 +41,7 @@ class TestEmbeddings:
 
     def test_composed_ones_have_all_options(self):
         settings = ModelSettings(embeddings={"type": "composed", "residual": 16})
-        written = {"type": "composed", "code": "clusters", "memory": 6, "residual": 16}
+        written = {"type": "composed", "code": "clusters", "memory": 6, "residual": 16, "frequent": 0}
         assert settings.model_dump()["embeddings"] == written
         assert ModelSettings.model_validate_json(settings.model_dump_json()) == settings
 
@@ -52,6 +52,7 @@ class TestEmbeddings:
             ({"type": "composed", "residual": 0}, "embeddings.residual: .* greater than or equal to 1, got 0"),
             ({"type": "composed", "residual": "many"}, "embeddings.residual: .* integer, got 'many'"),
             ({"type": "composed", "residual": 512}, "embeddings.residual: expected less than embedding_size 512"),
+            ({"type": "composed", "frequent": -1}, "embeddings.frequent: .* greater than or equal to 0, got -1"),
             ({"type": "composed", "memory": 11}, "embeddings.memory: .* less than or equal to 10, got 11"),
             ({"type": "composed", "code": "huffman"}, "embeddings.code: Input should be 'frequency', 'random' or"),
             ({"type": "composed", "memry": 3}, r"embeddings.memry: unknown key; did you mean 'memory'\?"),

@@ -1,6 +1,7 @@
 """Word vectors that an exported model composes as it reads them, against those of the model in torch."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from trellex.search import beam, greedy
 from trellex.text.manifest import TextSettings
 from trellex.text.vocabulary import MARKERS, Vocabulary
 
-COMPOSED = {"type": "composed", "code": "random", "memory": 3, "residual": 4}
+COMPOSED = {"type": "composed", "code": "random", "memory": 3, "residual": 4, "frequent": 20}
 TIED = {"type": "softmax", "tied": True}
 SHELVES = {"type": "shelves", "words": 8, "visit": 2, "memory": 3, "code": "random"}
 OPTIONS = {"embeddings": COMPOSED, "target_size": 300, "hidden_size": 32}
@@ -30,27 +31,31 @@ TEXT = TextSettings(source_language="en", target_language="de", source_tokenizer
 HEADS = ["softmax", "binary-ec", "hybrid-9-ec", TIED, SHELVES]
 
 
-def vectors_of(code, memory):
+def vectors_of(code, memory, frequent=10):
     """Composed vectors in torch, and the same with residuals in 8 bits that nothing is lost by."""
     torch.manual_seed(0)
-    embedding = ComposedEmbedding(EmbeddingSettings(type="composed", memory=memory, residual=3), code, 5)
+    sizes = EmbeddingSettings(type="composed", memory=memory, residual=3, frequent=frequent)
+    embedding = ComposedEmbedding(sizes, code, 5)
     with torch.no_grad():
         embedding.residual.copy_(torch.randint(-127, 128, embedding.residual.shape))
-        table, residual, project = (part.numpy() for part in embedding.parts())
-    return embedding, ComposedVectors(code, memory, table, residual.astype(np.int8), project.T.copy())
+        if embedding.own is not None:
+            embedding.own.normal_(0, 50)
+        table, residual, project, own = (part.numpy() for part in embedding.parts().values())
+    return embedding, ComposedVectors(code, memory, table, residual.astype(np.int8), project.T.copy(), own)
 
 
 @pytest.mark.parametrize("code", [FrequencyCode(2), FrequencyCode(40), RandomCode(64), RandomCode(1500)], ids=str)
 @pytest.mark.parametrize("memory", [1, 3, 10])
+@pytest.mark.parametrize("frequent", [0, 1, 10])
 class TestVectors:
-    def test_are_those_of_torch(self, code, memory):
-        embedding, vectors = vectors_of(code, memory)
+    def test_are_those_of_torch(self, code, memory, frequent):
+        embedding, vectors = vectors_of(code, memory, frequent)
         words = np.arange(2 * code.vocab_size).reshape(2, -1) % code.vocab_size
         with torch.no_grad():
             np.testing.assert_allclose(vectors(words), embedding(torch.from_numpy(words)), atol=1e-3, rtol=1e-5)
 
-    def test_products_are_those_with_vectors(self, code, memory):
-        vectors, random = vectors_of(code, memory)[1], np.random.default_rng(0)
+    def test_products_are_those_with_vectors(self, code, memory, frequent):
+        vectors, random = vectors_of(code, memory, frequent)[1], np.random.default_rng(0)
         states, words = random.normal(size=(3, 5)).astype(np.float32), random.integers(0, code.vocab_size, (3, 7))
         every = states.astype(float) @ vectors(np.arange(code.vocab_size)).T
         np.testing.assert_allclose(vectors.all_products(states), every, atol=1e-2, rtol=1e-4)
@@ -114,8 +119,17 @@ class TestCompact:
             assert {f"{side}.{part}.npy" for part in ("windows", "residuals", "project")} <= names
             assert f"code.{side}.json" in names
             assert np.load(folder / f"{side}.residuals.npy").shape == (size, 4)
+            assert np.load(folder / f"{side}.own.npy").shape == (20, 1, 16)
         if head == TIED:
             assert "softmax.onnx" not in names
+
+
+@pytest.mark.parametrize("head", ["binary-ec", SHELVES], ids=str)
+def test_words_need_no_vectors_of_their_own(both, sources, head):
+    ours, theirs, folder = both(head, "compact", **{**OPTIONS, "embeddings": {**COMPOSED, "frequent": 0}})
+    assert not list(folder.glob("*.own*"))
+    mine, other = log_probs(ours, theirs, sources)
+    assert np.corrcoef(mine, other)[0, 1] > 0.998
 
 
 def test_the_layers_of_tied_words_are_composed_too(both):
@@ -154,11 +168,13 @@ class TestErrors:
     def test_a_code_of_other_words_is_named(self, folder, code):
         code.save(folder / "code.target.json")
         seal(folder, MANIFEST)
-        told = "code.target.json: not the code of its words .*; export the model again"
-        with pytest.raises(ValueError, match=told):
+        told = f"(code: expected a code of 300 words whose numbers have no gaps, got {code!r}); export the model again"
+        with pytest.raises(ValueError, match="code.target.json: not the code of its words " + re.escape(told)):
             load_export(folder)
 
-    @pytest.mark.parametrize("name", ["source.windows", "source.windows.scales", "target.residuals", "target.project"])
+    @pytest.mark.parametrize(
+        "name", ["source.windows", "source.windows.scales", "target.residuals", "target.project", "target.own"]
+    )
     def test_parts_of_other_sizes_are_named(self, folder, name):
         array = np.load(folder / f"{name}.npy")
         np.save(folder / f"{name}.npy", array[:-1])

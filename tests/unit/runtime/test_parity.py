@@ -17,7 +17,7 @@ TIED = {"type": "softmax", "tied": True}
 TRELLIS, MIXTURE = {"loss": "trellis"}, {"mixtures": 3}
 COMPLETE = {"generators": "complete", "memory": 3}
 SHELVES = {"type": "shelves", "words": 8, "visit": 2, "memory": 3, "code": "random"}
-COMPOSED = {"type": "composed", "code": "random", "memory": 2, "residual": 4}
+COMPOSED = {"type": "composed", "code": "random", "memory": 2, "residual": 4, "frequent": 9}
 MODELS = [
     ("softmax", {}),
     ("softmax", {"target_size": 300, "hidden_size": 32, "input_feeding": True}),

@@ -1,12 +1,13 @@
 """Runs whose word vectors are composed from codes: trained, gone on with, averaged and loaded they stay the same."""
 
+import json
 import shutil
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from trellex.codes import cluster_code, load_code
+from trellex.codes import FrequencyCode, RandomCode, cluster_code, load_code
 from trellex.nmt.composed_embedding import ComposedEmbedding
 from trellex.nmt.word_codes import WORD_CODES
 from trellex.text.corpus import Corpus
@@ -19,7 +20,7 @@ from trellex.translator import Translator
 TIED = {"type": "softmax", "tied": True}
 SHELVES = {"type": "shelves", "words": 4, "visit": 2, "memory": 3}
 HEADS = ["binary", TIED, SHELVES, {"type": "hybrid-4-ec", "code": "clusters"}]
-COMPOSED = {"type": "composed", "memory": 2, "residual": 3}
+COMPOSED = {"type": "composed", "memory": 2, "residual": 3, "frequent": 8}
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_a_run_in_two_pieces_ends_as_one(composed, trainer, head, monkeypatch):
     for name in WORD_CODES:
         assert load_code(folders[0] / name) == load_code(folders[1] / name)
     saved = {key for key in load_file(folders[0] / "model.safetensors") if "embedding" in key}
-    parts = ("table", "residual", "project")
+    parts = ("table", "residual", "project", "own")
     assert saved == {f"network.{side}.embedding.{part}" for side in ("encoder", "decoder") for part in parts}
 
 
@@ -79,8 +80,10 @@ def test_other_codes_need_no_text(composed, trainer, monkeypatch, code):
 
 
 @pytest.mark.parametrize("head", HEADS, ids=str)
-def test_they_learn_and_translate_without_the_corpus(composed, trainer, head, data, tmp_path):
-    run = trainer(composed(head, dropout=0, max_steps=60, validate_every=60, learning_rate=0.02))
+def test_they_learn_and_translate_without_the_corpus(composed, trainer, head, data, tmp_path, monkeypatch):
+    corpus = shutil.copytree(data, tmp_path / "corpus")
+    options = {"dropout": 0, "max_steps": 60, "validate_every": 60, "learning_rate": 0.02}
+    run = trainer(composed(head, **options).model_copy(update={"data": corpus}))
     rows = next(run._batches())
     batch = run._tensors(rows, rows)
 
@@ -91,6 +94,8 @@ def test_they_learn_and_translate_without_the_corpus(composed, trainer, head, da
     first = loss()
     run.run()
     assert loss() < 0.8 * first
+    shutil.rmtree(corpus)
+    monkeypatch.setattr(word_codes, "word_vectors", None)
     moved = shutil.copytree(run.recipe.output, tmp_path / "moved")
     loaded = load_checkpoint(moved)
     assert isinstance(loaded.model.network.source_embedding, ComposedEmbedding)
@@ -115,7 +120,7 @@ class TestErrors:
         folder = of_step(run.recipe, 1)
         for name, content in (
             ("code.source.json", None),
-            ("code.target.json", '{"type": "frequency", "vocab_size": 4}'),
+            ("code.target.json", json.dumps(FrequencyCode(4).to_dict())),
         ):
             kept = (folder / name).read_bytes()
             if content is None:
@@ -128,6 +133,14 @@ class TestErrors:
                 load_checkpoint(folder, verify=False)
             (folder / name).write_bytes(kept)
         assert load_checkpoint(folder)
+
+    def test_a_code_of_another_vocabulary_is_told_with_both_sizes(self, composed, trainer):
+        run = trainer(composed(max_steps=1))
+        run.run()
+        (folder := of_step(run.recipe, 1)).joinpath("code.target.json").write_text(json.dumps(RandomCode(4).to_dict()))
+        message = f"target: expected a code of {run.model.head.vocab_size} words .*, got .*vocab_size=4"
+        with pytest.raises(ValueError, match=message):
+            load_checkpoint(folder, verify=False)
 
     def test_a_run_cannot_change_its_vectors(self, composed, recipe, trainer):
         trainer(recipe("binary", max_steps=1)).run()

@@ -100,8 +100,8 @@ def data(tmp_path_factory, process, prepare_options):
 def write_recipe(data):
     """Writes the recipe of a tiny run beside its output folder; returns its path."""
 
-    def write_recipe(output, head="hybrid-64-ec", dropout=0.2, **training):
-        sizes = {"embedding_size": 32, "hidden_size": 32, "dropout": dropout}
+    def write_recipe(output, head="hybrid-64-ec", dropout=0.2, model=None, **training):
+        sizes = {"embedding_size": 32, "hidden_size": 32, "dropout": dropout} | (model or {})
         defaults = {"max_steps": 40, "validate_every": 10, "save_every": 3, "batch_sentences": 16, "threads": 1}
         training = {"learning_rate": 0.01, "device": "cpu"} | defaults | training
         recipe = {"data": str(data), "output": str(output), "head": head, "model": sizes, "training": training}

@@ -73,18 +73,35 @@ def test_all_processes_know_of_a_plateau(torchrun, trellex, write_recipe, tmp_pa
     assert metrics(tmp_path / "two", "loss") == pytest.approx(metrics(tmp_path / "one", "loss"), rel=1e-4)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("code", ["clusters", "brown"])
-def test_two_processes_number_words_alike(torchrun, trellex, write_recipe, tmp_path, code):
+COMPOSED = {"embeddings": {"type": "composed", "residual": 4, "frequent": 50}}
+CODES = [  # the head, the model, every how many batches numbers are exchanged
+    ({"type": "shelves", "words": 8, "visit": 2}, COMPOSED, None),
+    *(
+        pytest.param({"type": "hybrid-64-ec", "code": code}, {}, None, marks=pytest.mark.slow)
+        for code in ("frequency", "random", "huffman", "clusters", "brown")
+    ),
+    pytest.param({"type": "hybrid-64-ec", "loss": "trellis", "code": "clusters"}, {}, 2, marks=pytest.mark.slow),
+    pytest.param({"type": "free", "bits": 16}, {}, None, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("head", "model", "every"), CODES, ids=str)
+def test_two_processes_have_the_codes_of_one(torchrun, trellex, write_recipe, tmp_path, head, model, every):
     settings = {"dropout": 0.0, "batch_sentences": 64, "validate_every": 2, "max_steps": 4, "learning_rate": 0.003}
-    settings |= {"head": {"type": "hybrid-64-ec", "code": code}}
-    one, two = write_recipe(tmp_path / "one", **settings), write_recipe(tmp_path / "two", **settings)
-    assert trellex("train", one).exit_code == 0
-    result = torchrun(two)
+    settings |= {"head": head, "renumber_every": every}
+    recipes = [write_recipe(tmp_path / name, model=model, **settings) for name in ("one", "two")]
+    assert trellex("train", recipes[0]).exit_code == 0
+    result = torchrun(recipes[1])
     assert result.exit_code == 0, result.stderr
-    assert result.stderr.count("clusters\n") == 1
-    codes = [(tmp_path / run / "step-000000004" / "code.json").read_text() for run in ("one", "two")]
-    assert codes[0] == codes[1]
+    assert result.stderr.count("by clusters") + result.stderr.count("by Brown clusters") == len(
+        {head.get("code", "clusters")} & {"clusters", "brown"}
+    ) + len(model)
+    files = [
+        {path.name: path.read_text() for path in (tmp_path / run / "step-000000004").glob("code*.json")}
+        for run in ("one", "two")
+    ]
+    assert files[0] == files[1]
+    assert bool(files[0]) == (head["type"] != "free")
     assert metrics(tmp_path / "two", "loss") == pytest.approx(metrics(tmp_path / "one", "loss"), rel=1e-4)
 
 

@@ -252,7 +252,12 @@ class TestCode:
     @pytest.mark.parametrize("code", [FrequencyCode(31), RandomCode(31), HuffmanCode([16, 8, 4, 2, 1, 1])], ids=repr)
     def test_of_another_number_of_words(self, folder, code):
         replace(folder, "code.json", json.dumps(code.to_dict()).encode())
-        assert_refused(folder, "the layer of the bits does not fit", "code: expected one of 32 words")
+        assert_refused(
+            folder,
+            "the layer of the bits does not fit",
+            "code: expected one of 32 words",
+            f"vocab_size={code.vocab_size}",
+        )
 
     @pytest.mark.parametrize("code", [FrequencyCode(40), FrequencyCode(33), RandomCode(40), HuffmanCode([5, 3, 1])])
     def test_of_another_number_of_bits(self, folder, code):

@@ -145,7 +145,7 @@ class TestCode:
 
     def test_of_another_number_of_words(self, save_code):
         folder = save_code(RandomCode(9, 3))
-        with pytest.raises(ValueError, match=f"{folder / 'code.json'}: .*expected one of 32 words, .*; use another"):
+        with pytest.raises(ValueError, match=f"{folder / 'code.json'}: .*of 32 words, got .*vocab_size=9.*; use"):
             load_code(folder, HeadSpec.parse("hybrid-9-ec"), 40)
 
     def test_full_disk_leaves_no_trace(self, save_code, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ from trellex.report.blocks import Table
 from trellex.report.formatting import ABSENT, signed
 from trellex.report.paper_table import seeds
 from trellex.report.result_set import BEAM, GREEDY, Direction, Method
+from trellex.report.systems import systems
 
 SEARCHES = (GREEDY, BEAM)
 SOFTMAX, TIED = "softmax", "softmax (tied)"
@@ -14,7 +15,7 @@ LEVEL = 0.05  # of p, below which a difference is called significant
 
 
 def comparisons(direction: Direction) -> list[Table]:
-    """All methods against softmax and against tied softmax, a table each; nothing where there is no tied one."""
+    """All systems against softmax and against tied softmax, a table each; nothing where there is no tied one."""
     bases = [name for name in (SOFTMAX, TIED) if name in direction.methods]
     return [_against(direction, base) for base in bases] if TIED in bases else []
 
@@ -36,7 +37,7 @@ def cells(found: Paired | None) -> tuple[str, str, str]:
 
 def _against(direction: Direction, base: str) -> Table:
     theirs = direction.methods[base]
-    others = {name: method for name, method in direction.methods.items() if method is not theirs}
+    others = {name: method for name, method in systems(direction).items() if method is not theirs}
     found = {search: {name: compared(ours, theirs, search) for name, ours in others.items()} for search in SEARCHES}
     further = {
         search: {name: _further_seeds(ours, theirs, search) for name, ours in others.items()} for search in SEARCHES

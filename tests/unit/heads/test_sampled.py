@@ -137,6 +137,24 @@ class TestLosses:
         samples = Samples(words, log_counts[words], log_counts[targets], may_repeat=True)
         return LOSSES[name](scores[targets], scores[words], targets, samples)
 
+    @pytest.mark.parametrize(("name", "nears"), [("nce", True), ("negative", False)])
+    def test_expected_gradients_near_those_of_the_softmax(self, name, nears):
+        """As more words are drawn, each with its probability, where scores are log P, as `nce` makes them."""
+        q, scores, *_ = self.cases()
+        scores, every, distances = scores.log_softmax(-1).requires_grad_(), torch.arange(self.V), []
+        (exact,) = torch.autograd.grad(-scores.log_softmax(-1)[2], scores)
+        for count in (1, 100, 10_000, 10_000_000):
+            log_counts, target = q.log() + math.log(count), torch.full((self.V,), 2)
+            drawn = Samples(every[:, None], log_counts[:, None], log_counts[target], may_repeat=True)
+            nothing = Samples(every[:, None][:, :0], log_counts[:, None][:, :0], log_counts[target], may_repeat=True)
+            of_target, loss = scores[target], LOSSES[name]
+            alone = loss(of_target, scores[:, None][:, :0], target, nothing)
+            expected = alone[0] + count * (q * (loss(of_target, scores[:, None], target, drawn) - alone)).sum()
+            (found,) = torch.autograd.grad(expected, scores)
+            distances.append(float((found - exact).norm()))
+        assert (distances == sorted(distances, reverse=True)) == nears
+        assert (distances[-1] < 1e-3) == nears
+
     @pytest.mark.parametrize(("name", "corrected"), [("sampled", 0), ("nce", 0), ("negative", 1)])
     def test_the_best_scores(self, name, corrected):
         """They are log P, whatever is drawn; of negative sampling log P less the log of expected counts."""

@@ -13,6 +13,7 @@ from typing import Any, Self, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from trellex.files import atomic_writer, denied
+from trellex.packed import open_unpacked
 
 MAX_JSON = 1 << 26  # bytes of a file
 SEAL = "checksum"  # of all else in a file
@@ -81,14 +82,16 @@ def read_json(path: Path, what: str, remedy: str) -> Any:
 
 
 def read_bounded(path: Path, max_bytes: int) -> bytes:
-    """A whole file. Raises ValueError, before more memory is taken, if it has more bytes than that."""
+    """A whole file, unpacked. Raises ValueError, before more memory is taken, if it has more bytes than that."""
     if path.exists() and not path.is_file():
         raise ValueError("not a file")
-    with path.open("rb") as file:
-        data = file.read(max_bytes + 1)
-    if len(data) > max_bytes:
-        raise ValueError(f"has more than {max_bytes:,} bytes")
-    return data
+    data = bytearray()
+    with open_unpacked(path) as (read, _):
+        while piece := read(max_bytes + 1 - len(data)):
+            data += piece
+            if len(data) > max_bytes:
+                raise ValueError(f"has more than {max_bytes:,} bytes")
+    return bytes(data)
 
 
 def _unlike(path: Path, what: str, remedy: str, error: Exception, model: type[BaseModel] | None = None) -> Exception:

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from trellex.checksums import sha256
 from trellex.files import check_readable
+from trellex.packed import PACKED, open_unpacked
 from trellex.records import Record
-from trellex.text.packed import PACKED, open_unpacked
 
 READ_BYTES = 1 << 20
 PARQUET = (".parquet", ".pq")  # how names of such files end

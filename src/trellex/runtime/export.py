@@ -12,6 +12,7 @@ from trellex.loaded import LoadedModel
 from trellex.nmt.composed_embedding import ComposedEmbedding
 from trellex.nmt.model import TranslationModel
 from trellex.nmt.word_codes import code_file
+from trellex.packed import pack
 from trellex.runtime.folder import RuntimeManifest, new_export
 from trellex.runtime.layers import layer_of
 from trellex.runtime.model import NETWORKS
@@ -57,6 +58,9 @@ def export(loaded: LoadedModel[TranslationModel], folder: Path, precision: str =
             model.source_code.save(new / code_file("source"))
         NETWORKS[manifest.model.type].save(new, manifest, weights)
         layer_of(manifest).save(new, manifest, weights)
+        if manifest.is_compact:
+            for path in (*new.glob("code*.json"), *new.glob("vocab.*.txt")):
+                pack(path)
 
 
 def _weights(model: TranslationModel) -> Weights:

@@ -62,9 +62,7 @@ class RuntimeManifest(Sealed):
     @property
     def variants(self) -> dict[str, str]:
         """The arithmetic of graphs by a part of their names: unsigned, or signed for CPUs that prefer it."""
-        if not self.is_int8:
-            return {"": "fp32"}
-        return {"": "u8"} if self.is_compact else {"": "u8", ".signed": "s8"}
+        return {"": "u8", ".signed": "s8"} if self.precision == "int8" else {"": self.precision}
 
 
 class Export(NamedTuple):
@@ -90,7 +88,10 @@ class Export(NamedTuple):
         return cls(path, manifest)
 
     def file(self, name: str) -> Path:
-        """A file of the folder. Raises ValueError if the manifest does not know it."""
+        """A file of the folder, or the same packed. Raises ValueError if the manifest knows neither."""
+        packed = f"{name}.xz"
+        if packed in self.manifest.files:
+            return self.path / packed
         if name not in self.manifest.files:
             raise ValueError(f"{self.path / MANIFEST}: does not list {name}; {REMEDY}")
         return self.path / name

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trellex.files import AnyPath
-from trellex.text.packed import READ_BYTES, Read, open_unpacked
+from trellex.packed import READ_BYTES, Read, open_unpacked
 
 STDIN = 0  # its file descriptor
 FIRST_CHUNK, CHUNK = 64, 2048  # lines: few, for an early first answer; then enough to sort by length

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.files import AnyPath, atomic_writer
+from trellex.packed import MAX_OWN, PACKED
 from trellex.text.lines import OWN_MAX_BYTES, read_lines
 
 UNK, BOS, EOS = 0, 1, 2
@@ -94,9 +95,12 @@ class Vocabulary:
     @classmethod
     def load(cls, path: AnyPath) -> Self:
         """Read what `save` wrote. Raises ValueError that names file and line if it is not a vocabulary."""
-        name = Path(os.fspath(path)).name
-        words, counts = [], []
+        name, is_packed = Path(os.fspath(path)).name, Path(os.fspath(path)).suffix in PACKED
+        words, counts, size = [], [], 0
         for number, line in enumerate(read_lines(path, OWN_MAX_BYTES), start=1):
+            size += len(line)
+            if is_packed and size > MAX_OWN:
+                raise ValueError(f"{name} line {number}: unpacks to more than {MAX_OWN:,} bytes; unpack it beforehand")
             word, tab, count = line.partition("\t")
             if not (tab and count.isascii() and count.isdigit() and len(count) <= 18):
                 raise ValueError(f"{name} line {number}: expected a word, a tab and its count, got {line[:80]!r}")

@@ -1,6 +1,7 @@
 """Word vectors that an exported model composes as it reads them, against those of the model in torch."""
 
 import json
+import lzma
 import re
 
 import numpy as np
@@ -42,6 +43,15 @@ def vectors_of(code, memory, frequent=10):
             embedding.own.normal_(0, 50)
         table, residual, project, own = (part.numpy() for part in embedding.parts().values())
     return embedding, ComposedVectors(code, memory, table, residual.astype(np.int8), project.T.copy(), own)
+
+
+def unpack(path):
+    """Put a file of an export in the place of its packed one, as exports have it whose text is not packed."""
+    manifest = path.with_name(MANIFEST)
+    path.with_suffix("").write_bytes(lzma.decompress(path.read_bytes()))
+    path.unlink()
+    manifest.write_text(manifest.read_text().replace(f'"{path.name}"', f'"{path.stem}"'))
+    seal(path.parent, MANIFEST)
 
 
 @pytest.mark.parametrize("code", [FrequencyCode(2), FrequencyCode(40), RandomCode(64), RandomCode(1500)], ids=str)
@@ -117,11 +127,24 @@ class TestCompact:
         assert not {"source.vectors.npy", "target.vectors.npy", "words.weight.npy"} & names
         for side, size in (("source", 40), ("target", 300)):
             assert {f"{side}.{part}.npy" for part in ("windows", "residuals", "project")} <= names
-            assert f"code.{side}.json" in names
+            assert names & {f"code.{side}.json", f"code.{side}.json.xz"}
             assert np.load(folder / f"{side}.residuals.npy").shape == (size, 4)
             assert np.load(folder / f"{side}.own.npy").shape == (20, 1, 16)
         if head == TIED:
             assert "softmax.onnx" not in names
+
+
+@pytest.mark.parametrize("head", ["binary-ec", SHELVES], ids=str)
+def test_text_is_packed_and_need_not_be(both, sources, head):
+    _, packed, folder = both(head, "compact", **OPTIONS)
+    assert {"code.target.json", "vocab.target.txt"} <= {path.stem for path in folder.glob("*.xz")}
+    for path in folder.glob("*.xz"):
+        unpack(path)
+    plain = load_export(folder)
+    assert plain.source_vocabulary == packed.source_vocabulary
+    assert plain.target_vocabulary == packed.target_vocabulary
+    mine, other = log_probs(packed, plain, sources)
+    assert (mine == other).all()
 
 
 @pytest.mark.parametrize("head", ["binary-ec", SHELVES], ids=str)
@@ -166,6 +189,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("code", [FrequencyCode(299), HuffmanCode(range(300))], ids=str)
     def test_a_code_of_other_words_is_named(self, folder, code):
+        unpack(folder / "code.target.json.xz")
         code.save(folder / "code.target.json")
         seal(folder, MANIFEST)
         told = f"(code: expected a code of 300 words whose numbers have no gaps, got {code!r}); export the model again"

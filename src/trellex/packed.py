@@ -1,4 +1,4 @@
-"""Packed files: `.gz` and `.xz` unpacked a piece at a time, to their very end or not at all."""
+"""Packed files: `.gz` and `.xz` unpacked a piece at a time, to their very end or not at all; and how to pack one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 READ_BYTES = 1 << 16
 PACKED = (".gz", ".xz")  # how the names of packed files end
+MAX_OWN = 1 << 24  # bytes of text in a packed file of our own, which could hide any number
 MAX_DICTIONARY = 1 << 28  # bytes of memory that an .xz file may ask for; `xz -9` asks for a quarter of that
 
 Read = Callable[[int], bytes]  # gives at most so many bytes, and none at the end
@@ -44,6 +45,15 @@ def open_unpacked(path: Path, start: int = 0) -> Iterator[tuple[Read, Callable[[
             f"{path}: cannot be unpacked to its end ({error}); the file is truncated or damaged, "
             "get it again, or rename it if it is not compressed"
         ) from error
+
+
+def pack(path: Path) -> None:
+    """Put `name.xz` in the place of a file, if that is smaller, and no larger to unpack than our own files may be."""
+    data = path.read_bytes()
+    packed = lzma.compress(data, preset=9)
+    if len(data) <= MAX_OWN and len(packed) < len(data):
+        path.with_name(f"{path.name}.xz").write_bytes(packed)
+        path.unlink()
 
 
 def _unpacked_xz(stored: BinaryIO) -> Iterator[bytes]:

@@ -50,17 +50,6 @@ class ComposedVectors:
         vectors[is_frequent] += self.own[flat[is_frequent]]
         return vectors.reshape(*words.shape, self.table.shape[1])
 
-    def products(self, states: Floats, words: Ints) -> Floats:
-        """Those of states with the vectors of some words each: windows are multiplied once, whatever the words.
-
-        states [N, E], words [N, C] -> [N, C]
-        """
-        of_windows, rows = states @ self.table.T, np.arange(len(states))[:, None, None]
-        sums = of_windows[rows, self.windows.of(self.numbers[words])].sum(-1)
-        frequent = np.nonzero(words < len(self.own))  # rows and places
-        sums[frequent] += np.einsum("ne,ne->n", states[frequent[0]], self.own[words[frequent]])
-        return sums + (self._residuals(words) @ (states @ self.project.T)[:, :, None])[..., 0]
-
     def all_products(self, states: Floats) -> Floats:
         """Those of states with the vectors of all words. states [N, E] -> [N, V]"""
         sums = self.windows.sums(self.table @ states.T)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellex.codes import Code
+from trellex.heads.shelf_distribution import Shelving
 from trellex.heads.spec import ShelvesSpec
 from trellex.runtime.composed import ComposedVectors
 from trellex.runtime.folder import Export, RuntimeManifest
@@ -20,13 +21,38 @@ Ints = NDArray[np.int64]
 Floats = NDArray[Any]
 
 
+class ShelvedParts(NamedTuple):
+    """What the vectors of words are composed from, in the order of shelves, as compiled code takes it."""
+
+    windows: Rows  # [W, E]
+    residuals: NDArray[np.int8]  # of the words of all S shelves  [S · P, R]
+    project: Rows  # what residuals are multiplied with  [R, E]
+    bias: Floats  # of the words of all shelves  [S · P]
+    own: Rows  # of frequent words  [F, E]
+    own_places: Ints  # of those, on their shelves  [F]
+    own_begins: Ints  # the first of them on every shelf, and the end  [S + 1]
+    layout: Ints  # that of `Windows`  [3, B]
+    shelf_bits: int
+
+    @classmethod
+    def of(cls, vectors: ComposedVectors, bias: Floats, shelving: Shelving) -> ShelvedParts:
+        """bias: of all words [V]"""
+        ids = np.maximum(shelving.words_on(np.arange(shelving.num_shelves)).reshape(-1), 0)
+        shelf, place = shelving.place_of(np.arange(len(vectors.own)))
+        order = np.lexsort((place, shelf))
+        begins = np.searchsorted(shelf[order], np.arange(shelving.num_shelves + 1))
+        windows, own = Rows.of_vectors(vectors.table), Rows.of_vectors(vectors.own).take(order)
+        layout = vectors.windows.layout.array
+        project = Rows.of_vectors(vectors.project, is_rounded=False)
+        residuals, frequent = np.asarray(vectors.residuals)[ids], (own, place[order], begins)
+        return cls(windows, residuals, project, bias[ids], *frequent, layout, shelving.shelf_bits)
+
+
 class ComposedShelves(FoundShelves):
     """No word has a row of its own here, so that the export is small; only its residual, its bias and its code.
 
     Args:
-        spec, code: see `ShelfDistribution`
-        trellis: to its logits  [L, H]
-        project: u  [E, H]
+        spec, code, trellis, project: see `FoundShelves`
         vectors: E, as the decoder reads them
         bias: of all words  [V]
     """
@@ -34,8 +60,8 @@ class ComposedShelves(FoundShelves):
     def __init__(
         self, spec: ShelvesSpec, code: Code, trellis: Rows, project: Rows, vectors: ComposedVectors, bias: Floats
     ) -> None:
-        super().__init__(spec, code, trellis)
-        self.project, self.vectors, self.bias = project, vectors, bias
+        super().__init__(spec, code, trellis, ShelvedParts.of(vectors, bias, Shelving(spec, code)), project)
+        self.vectors = vectors
 
     @classmethod
     def load(cls, export: Export, threads: int) -> Self:
@@ -48,10 +74,3 @@ class ComposedShelves(FoundShelves):
     def save(folder: Path, manifest: RuntimeManifest, weights: Any) -> None:
         FoundShelves.save_trellis(folder, manifest, weights)
         save_tied(folder, manifest, weights, "head.words")
-
-    def word_scores(self, h: Floats, shelves: Ints) -> Floats:
-        on_shelves = self.words_on(shelves).reshape(len(h), -1)
-        words = np.maximum(on_shelves, 0)
-        products = self.vectors.products(self.project.multiply(h), words) + self.bias[words]
-        scores: Floats = np.where(on_shelves < 0, np.float32(-np.inf), products)
-        return scores.reshape(*shelves.shape, self.width)

@@ -14,9 +14,9 @@ from onnx import TensorProto
 from trellex.heads.spec import ShelvesSpec
 from trellex.runtime.composed import Parts
 from trellex.runtime.folder import RuntimeManifest
-from trellex.runtime.onnx_graph import MICROSOFT, GraphBuilder, Weights, quantized, write_graph
+from trellex.runtime.onnx_graph import MICROSOFT, GraphBuilder, Weights, write_graph
 from trellex.runtime.open_vectors import OpenVectors
-from trellex.runtime.rows import ZERO
+from trellex.runtime.rows import ZERO, quantized
 from trellex.runtime.vectors import GATES, RoundedVectors, Vectors
 
 BLOCK = 8192  # words whose gates are computed at a time, for those of a large vocabulary would fill the memory

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from trellex.runtime.folder import RuntimeManifest
-from trellex.runtime.rows import ZERO
+from trellex.runtime.rows import ZERO, quantized
 
 Weights = Mapping[str, NDArray[np.float32]]  # of a model, by name
 
@@ -91,15 +91,6 @@ class GraphBuilder:
         graph = helper.make_graph(self._nodes, "trellex", self._inputs, self._outputs, self._weights)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="trellex")
-
-
-def quantized(weight: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Rows as bytes around 128 with a scale each. Unsigned, so that no product saturates on CPUs without VNNI.
-
-    weight [O, I] -> [O, I], [O]
-    """
-    scale = np.maximum(np.abs(weight).max(1), np.finfo(np.float32).tiny) / 127
-    return (np.rint(weight / scale[:, None]) + ZERO).astype(np.uint8), scale.astype(np.float32)
 
 
 def write_graph(path: Path, manifest: RuntimeManifest, build: Callable[[str], onnx.ModelProto]) -> None:

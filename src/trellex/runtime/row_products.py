@@ -29,21 +29,17 @@ ANY_ORDER: Any = {"fastmath": {"contract", "reassoc"}, "error_model": "numpy"}  
 
 
 @compiled
-def multiply(h, weight, scales, bias, fast, products):
-    """A linear layer. h [N, H], weight [R, H], scales, bias [R] -> products [N, R]
-
-    fast: None unless the CPU has the instruction
-    """
-    _multiply(*_states(h, weight), weight, scales, bias, fast, products)
+def multiply(h, rows, products):
+    """A linear layer. h [N, H], rows: `Rows`, R of them -> products [N, R]"""
+    _multiply(_states(h, rows.weight), rows, products)
 
 
 @compiled
-def score_words(h, shelves, weight, scales, bias, fast, scores):
-    """Products with all words of some shelves. h [N, H], shelves [N, K], weight [S · W, H] -> scores [N, K, W]"""
-    units, steps, excess = _states(h, weight)
+def score_words(h, shelves, words, scores):
+    """f of all words of some shelves. h [N, H], shelves [N, K], words: rows, or parts -> scores [N, K, W]"""
+    states = _read(h, words)
     for number in range(len(h)):
-        state = units[number], steps[number], excess[number]
-        _visit(*state, shelves[number], weight, scales, bias, fast, scores[number])
+        _visit(states, number, shelves[number], words, scores[number])
 
 
 @compiled
@@ -101,46 +97,43 @@ def log_probs_of_shelves(logits, places, shelves, log_probs):
 
 
 @compiled
-def best_words(
-    trellis_weight, trellis_scales, trellis_bias, places, weight, scales, bias, fast, width, visit, h, states, words
-):
-    """The best word of every row, by its place among those of all shelves. h [N, H], states [N, E] -> words [N]
+def best_words(trellis, places, words, width, visit, h, projected, best):
+    """The best word of every row, by its place among those of all shelves. h [N, H], projected [N, E] -> best [N]
 
     It is sought on the shelves that are visited and then, as long as the next shelf is more probable than the best
     word, on that. All probabilities are relative to that of the best shelf: to compare them needs no normaliser, and
     however large scores are, differences keep their digits. Returns whether all is well; where a logit is not finite
     the word is −1.
 
-    trellis_weight, trellis_scales, trellis_bias: to its logits  [L, H], [L], [L]
+    trellis: rows of its logits
     places: which logit the highest bit of a number adds to the score of the number without it  [S]
-    weight, scales, bias: of words, −inf where there is none  [S · W, E], [S · W], [S · W]
+    words: rows of all words, S · W, or parts; their bias is −inf where there is none
     """
     all_scores, values = np.empty(len(places)), np.empty((visit, width))
     shelves, scores = np.empty(visit + 1, np.int64), np.empty(visit + 1)
-    logits = np.empty((len(h), len(trellis_bias)), np.float32)
-    _multiply(*_states(h, weight), trellis_weight, trellis_scales, trellis_bias, fast, logits)
-    units, steps, excess = _states(states, weight)
+    logits = np.empty((len(h), len(trellis.bias)), np.float32)
+    _multiply(_states(h, trellis.weight), trellis, logits)
+    states = _read(projected, words)
     is_well = True
     for number in range(len(h)):
-        words[number] = -1
+        best[number] = -1
         if not _score_all(logits[number], places, all_scores):
             is_well = False
             continue
         _select(all_scores, shelves, scores)
         highest = scores[0]
         scores -= highest
-        state = units[number], steps[number], excess[number]
-        _visit(*state, shelves[:visit], weight, scales, bias, fast, values)
-        best, log_prob = _best_visited(values, shelves, scores)
+        _visit(states, number, shelves[:visit], words, values)
+        word, log_prob = _best_visited(values, shelves, scores)
         while log_prob < scores[visit]:
-            _visit(*state, shelves[visit:], weight, scales, bias, fast, values)
+            _visit(states, number, shelves[visit:], words, values)
             place = np.argmax(values[0])
             rival = scores[visit] - math.log(_sum_of_odds(values[:1], values[0, place]))
             if rival > log_prob:
-                best, log_prob = shelves[visit] * width + place, rival
+                word, log_prob = shelves[visit] * width + place, rival
             shelves[visit], score = _following(all_scores, shelves[visit])
             scores[visit] = score - highest
-        words[number] = best
+        best[number] = word
     return is_well
 
 
@@ -295,23 +288,105 @@ def _bound(values, highest):
 
 
 @compiled
-def _multiply(units, steps, excess, weight, scales, bias, fast, products):
+def _multiply(states, rows, products):
     """All states times all rows, some of those at a time, which then stay in the cache. -> products [N, R]"""
-    for first in range(0, len(bias), TOGETHER):
+    units, steps, excess = states
+    for first in range(0, len(rows.bias), TOGETHER):
         for number in range(len(units)):
             sums = products[number, first : first + TOGETHER]
             state = units[number], steps[number], excess[number]
-            _add_products(*state, weight, scales, bias, first, fast, AHEAD, sums)
+            _add_products(*state, rows.weight, rows.scales, rows.bias, first, rows.fast, AHEAD, sums)
+
+
+def _read(h, words):
+    """What is known of hidden states before any word is scored: those of `_states`, and what parts need besides."""
+
+
+@overload(_read)
+def _read_for_kind(h, words):
+    return _read_for_parts if "residuals" in words.fields else _read_for_rows
+
+
+def _read_for_rows(h, words):
+    return _states(h, words.weight)
+
+
+def _read_for_parts(h, words):
+    """And the products with all windows [N, T], and with what residuals are multiplied by [N, R]"""
+    states = _states(h, words.windows.weight)
+    of_windows = np.empty((len(h), len(words.windows.bias)), np.float32)
+    of_residuals = np.empty((len(h), len(words.project.bias)), np.float32)
+    _multiply(states, words.windows, of_windows)
+    _multiply(_states(h, words.project.weight), words.project, of_residuals)
+    return states[0], states[1], states[2], of_windows, of_residuals
+
+
+def _visit(states, number, shelves, words, scores):
+    """f of the words of some shelves, for one of the states. shelves [K] -> scores [K, W]"""
+
+
+@overload(_visit, jit_options=ANY_ORDER)
+def _visit_for_kind(states, number, shelves, words, scores):
+    return _visit_parts if "residuals" in words.fields else _visit_rows
+
+
+def _visit_rows(states, number, shelves, words, scores):
+    """Those of the next shelf are fetched meanwhile."""
+    units, step, excess = states[0][number], states[1][number], states[2][number]
+    row_bytes = scores.shape[1] * words.weight.shape[1] * words.weight.itemsize
+    for rank in range(len(shelves)):
+        shelf, following = shelves[rank], shelves[min(rank + 1, len(shelves) - 1)]
+        first, ahead = shelf * scores.shape[1], (following - shelf) * row_bytes
+        _add_products(
+            units, step, excess, words.weight, words.scales, words.bias, first, words.fast, ahead, scores[rank]
+        )
+
+
+def _visit_parts(states, number, shelves, words, scores):
+    """Windows of the bits that find a shelf are added up once, those of places by doubling what there is."""
+    units, step, excess, of_windows, of_residuals = states
+    windows, residual, layout, own = of_windows[number], of_residuals[number], words.layout, words.own
+    width, sums = scores.shape[1], np.empty(scores.shape[1], np.float32)
+    for rank in range(len(shelves)):
+        shelf, found = shelves[rank], scores[rank]
+        found[0] = 0.0
+        for bit in range(words.shelf_bits):
+            found[0] += windows[_window(layout, bit, shelf)]
+        for bit in range(words.shelf_bits, layout.shape[1]):
+            half = 1 << (bit - words.shelf_bits)
+            for place in range(min(half, width)):
+                score, code = found[place], shelf + (place << words.shelf_bits)
+                if place + half < width:
+                    found[place + half] = score + windows[_window(layout, bit, code + (1 << bit))]
+                found[place] = score + windows[_window(layout, bit, code)]
+        for place in range(width):
+            total, row = np.float32(0), shelf * width + place
+            for column in range(len(residual)):
+                total += residual[column] * np.float32(words.residuals[row, column])
+            found[place] += total + words.bias[row]
+        first, end = words.own_begins[shelf], words.own_begins[shelf + 1]
+        if first < end:
+            of_own = sums[: end - first]
+            _add_products(
+                units[number],
+                step[number],
+                excess[number],
+                own.weight,
+                own.scales,
+                own.bias,
+                first,
+                own.fast,
+                0,
+                of_own,
+            )
+            for place in range(first, end):
+                found[words.own_places[place]] += sums[place - first]
 
 
 @compiled
-def _visit(units, step, excess, shelves, weight, scales, bias, fast, scores):
-    """f of the words of some shelves, while those of the next shelf are fetched. shelves [K] -> scores [K, W]"""
-    width = scores.shape[1]
-    for rank in range(len(shelves)):
-        following = shelves[min(rank + 1, len(shelves) - 1)]
-        ahead = (following - shelves[rank]) * width * weight.shape[1] * weight.itemsize
-        _add_products(units, step, excess, weight, scales, bias, shelves[rank] * width, fast, ahead, scores[rank])
+def _window(layout, bit, number):
+    """The window of a number at one of its bits. layout: that of `Windows.layout`"""
+    return layout[2, bit] + (number >> layout[0, bit] & layout[1, bit])
 
 
 def _add_products(units, step, excess, weight, scales, bias, first, fast, ahead, sums):

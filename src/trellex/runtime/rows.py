@@ -31,7 +31,7 @@ class Rows(NamedTuple):
         from trellex.runtime import row_products  # loads numba
 
         products = np.empty((len(h), len(self.bias)), np.float32)
-        row_products.multiply(h, *self, products)
+        row_products.multiply(h, self, products)
         return products
 
     def take(self, places: NDArray[np.int64]) -> Rows:
@@ -41,6 +41,16 @@ class Rows(NamedTuple):
     def read(self, places: NDArray[np.int64], factor: float) -> Floats:
         """Rows of bytes as numbers, times a factor. places [..] -> [.., H]"""
         return (self.weight[places] - np.float32(ZERO)) * (self.scales[places] * np.float32(factor))[..., None]
+
+    @classmethod
+    def of_vectors(cls, vectors: Floats, is_rounded: bool = True) -> Rows:
+        """Of vectors in memory; in 8 bits each of those that were in 8 bits before is what it was. [R, H]"""
+        from trellex.runtime import pruned_argmax  # loads numba
+
+        no_bias, ones = np.zeros(len(vectors), np.float32), np.ones(len(vectors), np.float32)
+        if not is_rounded:
+            return cls(np.ascontiguousarray(vectors), ones, no_bias, None)
+        return cls(*quantized(vectors), no_bias, True if pruned_argmax.is_supported() else None)
 
     @classmethod
     def load(
@@ -62,8 +72,6 @@ class Rows(NamedTuple):
     @staticmethod
     def save(folder: Path, name: str, blocks: Iterable[Floats], width: int, bias: Floats, is_rounded: bool) -> None:
         """Write weights, given as some rows [.., H] after the other, H = `width`, in all as many as biases."""
-        from trellex.runtime.onnx_graph import quantized
-
         np.save(folder / f"{name}.bias.npy", bias.astype(np.float32, copy=False))
         scales: list[Floats] = []
         with (folder / f"{name}.weight.npy").open("wb") as file:
@@ -74,3 +82,12 @@ class Rows(NamedTuple):
                 scales.append(of_rows)
         if is_rounded:
             np.save(folder / f"{name}.scales.npy", np.concatenate(scales).reshape(bias.shape))
+
+
+def quantized(weight: Floats) -> tuple[NDArray[np.uint8], Floats]:
+    """Rows as bytes around 128 with a scale each. Unsigned, so that no product saturates on CPUs without VNNI.
+
+    weight [O, I] -> [O, I], [O]
+    """
+    scale = np.maximum(np.abs(weight).max(1), np.finfo(np.float32).tiny) / 127
+    return (np.rint(weight / scale[:, None]) + ZERO).astype(np.uint8), scale.astype(np.float32)

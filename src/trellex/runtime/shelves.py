@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,20 +27,24 @@ Floats = NDArray[Any]
 
 
 class FoundShelves(ShelfDistribution):
-    """The layer of the trellis that finds shelves; what is on them is for others to say.
+    """Shelves that the layer of the trellis finds, whatever their words are scored by.
 
     Args:
         spec, code: see `ShelfDistribution`
         trellis: to its logits  [L, H]
+        words: in the order of their shelves and of their places there, as compiled code takes them
+        project: u, from H to what words are multiplied with; none if that is the hidden state
     """
 
-    def __init__(self, spec: ShelvesSpec, code: Code, trellis: Rows) -> None:
+    def __init__(self, spec: ShelvesSpec, code: Code, trellis: Rows, words: Any, project: Rows | None = None) -> None:
         super().__init__(spec, code)
         from trellex.runtime import row_products  # loads numba
 
-        self.hidden_size, self._trellis = trellis.weight.shape[1], trellis
+        self.hidden_size, self._trellis, self._project = trellis.weight.shape[1], trellis, project
         self._products: Any = row_products
         self._places = _places(self.ecc.register, self.num_shelves)
+        self._ids = self.words_on(np.arange(self.num_shelves)).reshape(-1)
+        self._word_table = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
 
     @staticmethod
     def load_trellis(export: Export) -> tuple[ShelvesSpec, Code, Rows]:
@@ -73,23 +76,31 @@ class FoundShelves(ShelfDistribution):
         shelves = np.empty((len(logits), min(self.visit + 1, self.num_shelves)), np.int64)
         return shelves if self._products.best_shelves(logits, self._places, shelves) else super()._first_shelves(logits)
 
+    def word_scores(self, h: Floats, shelves: Ints) -> Floats:
+        scores = np.empty((*shelves.shape, self.width), np.float32)
+        self._products.score_words(self._projected(h), shelves, self._word_table, scores)
+        return scores
+
+    def _projected(self, h: Floats) -> Floats:
+        """What words are multiplied with. h [N, H] -> [N, H] or [N, E]"""
+        return h if self._project is None else self._project.multiply(h)
+
+    def _best(self, h: Floats) -> Ints:
+        """That of visited shelves, but where one of another may be better."""
+        places, tables = np.empty(len(h), np.int64), (self._trellis, self._places, self._word_table)
+        if self._products.best_words(*tables, self.width, self.visit, h, self._projected(h), places):
+            return self._ids[places]
+        rows = np.flatnonzero(places < 0)
+        words = self._ids[places]
+        words[rows] = super()._best(h[rows])
+        return words
+
 
 class ShelvesLayer(FoundShelves):
-    """With the words' vectors, which may already be multiplied by the layer u before them.
+    """Words by their vectors, which may already be multiplied by the layer u before them.
 
-    Args:
-        spec, code, trellis: see `FoundShelves`
-        words: in the order of their shelves and of their places there  [S · W, H], or [S · W, E] after u
-        project: u, from H to E
+    The rows of words are [S · W, H], or [S · W, E] after u.
     """
-
-    def __init__(self, spec: ShelvesSpec, code: Code, trellis: Rows, words: Rows, project: Rows | None = None) -> None:
-        super().__init__(spec, code, trellis)
-        self._project = project
-        self._ids = self.words_on(np.arange(self.num_shelves)).reshape(-1)
-        self._word_rows = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
-        tables = *trellis[:3], self._places, *self._word_rows
-        self._best_words = partial(self._products.best_words, *tables, self.width, self.visit)
 
     @classmethod
     def load(cls, export: Export, threads: int) -> Self:
@@ -121,29 +132,10 @@ class ShelvesLayer(FoundShelves):
         width = len(project) if manifest.is_compact else size
         Rows.save(folder, "words", rows, width, np.where(ids < 0, 0, bias[ids]), is_int8)
 
-    def word_scores(self, h: Floats, shelves: Ints) -> Floats:
-        scores = np.empty((*shelves.shape, self.width), np.float32)
-        self._products.score_words(self._projected(h), shelves, *self._word_rows, scores)
-        return scores
-
     def vectors(self, words: Ints) -> Floats:
         """Of words, as the decoder of a compact export reads them, √size times as long. words [..] -> [.., E]"""
         shelves, places = self.place_of(words)
-        return self._word_rows.read(shelves * self.width + places, self._word_rows.weight.shape[1] ** 0.5)
-
-    def _projected(self, h: Floats) -> Floats:
-        """What is multiplied with the rows of words. h [N, H] -> [N, H] or [N, E]"""
-        return h if self._project is None else self._project.multiply(h)
-
-    def _best(self, h: Floats) -> Ints:
-        """That of visited shelves, but where one of another may be better."""
-        places = np.empty(len(h), np.int64)
-        if self._best_words(h, self._projected(h), places):  # type: ignore[call-arg]
-            return self._ids[places]
-        rows = np.flatnonzero(places < 0)
-        words = self._ids[places]
-        words[rows] = super()._best(h[rows])
-        return words
+        return self._word_table.read(shelves * self.width + places, self._word_table.weight.shape[1] ** 0.5)
 
 
 @contextmanager

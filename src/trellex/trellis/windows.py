@@ -30,9 +30,14 @@ class Windows:
         """W, the windows of all steps."""
         return self._first(self.num_bits)
 
+    @property
+    def layout(self) -> Table:
+        """Of every step the oldest bit of its window, the mask of as many bits, and its first window. [3, B]"""
+        return _layout(self)
+
     def of(self, numbers: Array) -> Array:
         """The windows of words, by their numbers: one a step. numbers [..] -> [.., B]"""
-        oldest, masks, firsts = _layout(self).like(numbers)
+        oldest, masks, firsts = self.layout.like(numbers)
         return (numbers[..., None] >> oldest & masks) + firsts
 
     def sums(self, values: Array) -> Array:
@@ -52,7 +57,6 @@ class Windows:
 
 @cache
 def _layout(windows: Windows) -> Table:
-    """Of every step the oldest bit of its window, the mask of as many bits, and its first window. [3, B]"""
     steps = np.arange(windows.num_bits)
     oldest = np.maximum(steps - windows.memory, 0)
     firsts = np.array([windows._first(step) for step in range(windows.num_bits)], np.int64)

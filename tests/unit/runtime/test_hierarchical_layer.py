@@ -9,9 +9,8 @@ from trellex.heads.tree_distribution import TreeDistribution
 from trellex.runtime.folder import MANIFEST, REMEDY
 from trellex.runtime.hierarchical import FEW, HierarchicalLayer
 from trellex.runtime.model import load_export
-from trellex.runtime.onnx_graph import quantized
 from trellex.runtime.pruned_argmax import is_supported
-from trellex.runtime.rows import Rows
+from trellex.runtime.rows import Rows, quantized
 
 SIZE = 70  # H: a line of bytes, and some
 KINDS = ["fp32", "int8", *(["fast"] if is_supported() else [])]

@@ -7,8 +7,8 @@ import pytest
 from trellex.heads import HeadSpec
 from trellex.nmt.settings import ModelSettings
 from trellex.runtime.folder import RuntimeManifest
-from trellex.runtime.onnx_graph import MAX_BYTES, GraphBuilder, quantized, write_softmax
-from trellex.runtime.rows import SMALL, ZERO
+from trellex.runtime.onnx_graph import MAX_BYTES, GraphBuilder, write_softmax
+from trellex.runtime.rows import SMALL, ZERO, quantized
 from trellex.text.manifest import TextSettings
 
 TEXT = TextSettings(source_language="en", target_language="de", source_tokenizer="moses", target_tokenizer="moses")

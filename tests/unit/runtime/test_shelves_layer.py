@@ -9,12 +9,14 @@ from mutations import seal
 from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
 from trellex.heads import HeadSpec
 from trellex.runtime import row_products
+from trellex.runtime.composed import ComposedVectors
+from trellex.runtime.composed_shelves import ComposedShelves
 from trellex.runtime.folder import MANIFEST, REMEDY
 from trellex.runtime.model import load_export
-from trellex.runtime.onnx_graph import quantized
 from trellex.runtime.pruned_argmax import is_supported
-from trellex.runtime.rows import Rows
+from trellex.runtime.rows import Rows, quantized
 from trellex.runtime.shelves import ShelvesLayer
+from trellex.trellis.windows import Windows
 
 SHAPES = [(300, 8, 3, 3), (300, 4, 1, 4), (256, 64, 2, 8), (37, 2, 5, 3), (70, 4096, 1, 3), (300, 8, 1000, 5)]
 SIZE = 70  # H: a line of bytes, and some
@@ -47,12 +49,48 @@ def layer_of(shape, gain, is_rounded, fast=None):
     def log_probs(h):
         h = h.astype(np.float64)
         if is_rounded:
-            step = np.abs(h).max(-1, keepdims=True) / 127
-            h = np.rint(h / step) * step
+            h = rounded(h)
         logits, scores = (h @ weight.T + bias for weight, bias in (of_trellis, of_words))
         return by_hand(layer, logits, scores.reshape(len(h), -1, width))
 
     return layer, log_probs
+
+
+def composed_of(shape, gain, fast, frequent):
+    """The same of words whose vectors are composed; what compiled code rounds is rounded here as well."""
+    vocab_size, words, visit, memory = shape
+    code, random = RandomCode(vocab_size, 1), np.random.default_rng(3)
+    spec = HeadSpec.parse({"type": "shelves", "words": words, "visit": visit, "memory": memory, "code": code})
+    trellis, *of_trellis = rows_of(random, spec_length(memory, spec.shelf_bits(code.num_bits)), 2 * gain, True, fast)
+    _, table, _ = rows_of(random, Windows(code.num_bits, 4).count, gain, True)
+    _, own, _ = rows_of(random, frequent, 4 * gain, True)
+    project = (gain / 100 * random.normal(size=(3, SIZE)) / SIZE**0.5).astype(np.float32)
+    residuals, bias = random.integers(-127, 128, (vocab_size, 3), np.int8), gain * random.normal(size=vocab_size)
+    parts = table.astype(np.float32), residuals, project, own.astype(np.float32)
+    vectors = ComposedVectors(code, 4, *parts)
+    turn = np.eye(SIZE, dtype=np.float32)[random.permutation(SIZE)]  # exact, so that all round alike
+    layer = ComposedShelves(spec, code, trellis, Rows.of_vectors(turn, is_rounded=False), vectors, bias.astype("f4"))
+    if fast is None:
+        tables = {name: getattr(layer._word_table, name)._replace(fast=None) for name in ("windows", "own")}
+        layer._word_table = layer._word_table._replace(**tables)
+    of_residuals = residuals.astype(float) @ project
+    rounded_vectors = vectors(np.arange(vocab_size)) - of_residuals
+
+    def log_probs(h):
+        h = h.astype(np.float64)
+        projected = h @ turn.T
+        scores = rounded(projected) @ rounded_vectors.T + projected @ of_residuals.T + bias
+        shelf, place = layer.place_of(np.arange(vocab_size))
+        on_shelves = np.full((len(h), layer.num_shelves, layer.width), -np.inf)
+        on_shelves[:, shelf, place] = scores
+        return by_hand(layer, rounded(h) @ of_trellis[0].T + of_trellis[1], on_shelves)
+
+    return layer, log_probs
+
+
+def rounded(h):
+    step = np.abs(h).max(-1, keepdims=True) / 127
+    return np.rint(h / step) * step
 
 
 def spec_length(memory, shelf_bits):
@@ -93,7 +131,18 @@ def hidden(count):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize(("is_rounded", "fast"), [(False, None), *((True, fast) for fast in FAST)])
 def test_the_best_of_all_words(shape, gain, is_rounded, fast):
-    layer, log_probs = layer_of(shape, GAINS[gain], is_rounded, fast)
+    check_best(*layer_of(shape, GAINS[gain], is_rounded, fast))
+
+
+@pytest.mark.parametrize("gain", GAINS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("fast", FAST)
+@pytest.mark.parametrize("frequent", [0, 1, 30])
+def test_the_best_of_composed_words(shape, gain, fast, frequent):
+    check_best(*composed_of(shape, GAINS[gain], fast, frequent))
+
+
+def check_best(layer, log_probs):
     h = hidden(64)
     every = log_probs(h)
     np.testing.assert_allclose(np.exp(every).sum(-1), 1)
@@ -141,7 +190,7 @@ def test_the_instruction_gives_the_same_sums(size):
             rest = weight.astype(np.uint8), random.random(33).astype(np.float32), np.ones(33, np.float32)
             found = np.empty((2, 3, 33), np.float32)
             for fast, products in zip((None, True), found, strict=True):
-                row_products.multiply(h.astype(np.float32), *rest, fast, products)
+                row_products.multiply(h.astype(np.float32), Rows(*rest, fast), products)
             assert np.array_equal(*found)
             step = np.maximum(np.abs(h).max(-1, keepdims=True), 1e-9) / 127
             expected = np.rint(h / step) * step @ (weight - 128.0).T * rest[1] + 1
@@ -212,7 +261,7 @@ class TestFiles:
                 load_export(folder)
 
     def test_vectors_are_mapped(self, folder):
-        weight = load_export(folder).model.layer._word_rows.weight
+        weight = load_export(folder).model.layer._word_table.weight
         while weight.base is not None and not isinstance(weight, np.memmap):
             weight = weight.base
         assert isinstance(weight, np.memmap)
@@ -221,7 +270,7 @@ class TestFiles:
         layer = load_export(folder).model.layer
         monkeypatch.setattr("trellex.runtime.pruned_argmax.is_supported", lambda: False)
         other = load_export(folder).model.layer
-        assert other._word_rows.fast is None
+        assert other._word_table.fast is None
         h = np.tanh(np.random.default_rng(0).normal(size=(50, 16))).astype(np.float32)
         assert np.array_equal(layer.best(h), other.best(h))
         assert np.array_equal(layer.topk(h, 3)[1], other.topk(h, 3)[1])

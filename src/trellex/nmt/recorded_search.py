@@ -55,10 +55,10 @@ class RecordedSearch(ABC):
     ) -> list[Found | None]:
         """What is found for so many sentences, as many at a time as a desk has; None where the common search must."""
         found: list[Found | None] = []
-        if width in self._given_up or not self._at_once.get(width > 1, True):
-            return [None] * count
         most = 1 << ((MOST_ROWS // width).bit_length() - 1)
         with self._lock, torch.inference_mode(), _current(self._device):
+            if width in self._given_up or not self._at_once.get(width > 1, True):  # as another thread may have found
+                return [None] * count
             self._check_weights()
             parts = [range(first, min(first + most, count)) for first in range(0, count, most)]
             try:

@@ -73,7 +73,7 @@ class RecordedSteps:
         """The first of them, in which optimisers make their moments, too."""
         self._taken += 1
         compute = partial(self._step, *batch)
-        if self._taken != WARM_UP:
+        if self._is_direct or self._taken != WARM_UP:
             return self._recorder.direct(compute)
         chance = torch.cuda.get_rng_state()
         try:

@@ -55,8 +55,7 @@ def test_a_step_asks_for_no_value(head):
 def test_encoded_sources_stay_in_their_place_and_are_not_copied():
     desk = desk_of("softmax")
     places = [desk._state.states, desk._state.keys, desk._state.mask]
-    before = [place._version for place in places]
+    before, of_h = [place._version for place in places], desk._state.h._version
     desk._stepped()
     assert [place._version for place in places] == before
-    assert all(one is other for one, other in zip(places, desk._state[3:], strict=True))
-    assert desk._state.h._version  # what hypotheses have for themselves is
+    assert desk._state.h._version > of_h  # what hypotheses have for themselves is

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -216,6 +218,24 @@ def test_what_another_thread_refused_is_recorded_the_next_time(model_of, recwarn
     tape.fails = None
     assert search(sources, [9] * 5) == common(model, sources, [9] * 5)
     assert tape.played
+    assert not recwarn
+
+
+def test_what_another_thread_finds_to_wait_is_not_recorded(model_of, recwarn):
+    """Both have come before either has looked."""
+    model = model_on(model_of, "cpu")
+    tape = Tape(waits=True, fails=RuntimeError("recorded although it waits"))
+    search, (sources, limits) = on_tape(RecordedGreedy, model, tape), sentences(5)
+    found = []
+    with search._lock:
+        threads = [threading.Thread(target=lambda: found.append(search(sources, limits))) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.1)
+    for thread in threads:
+        thread.join()
+    assert found == [[None] * 5] * 2
+    assert not search._given_up
     assert not recwarn
 
 

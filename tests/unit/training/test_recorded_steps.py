@@ -8,6 +8,7 @@ import torch
 
 from trellex.nmt.recorder import WARM_UP
 from trellex.training import recorded_steps
+from trellex.training.renumbering import numbered_bits
 from trellex.training.trainer import COLUMNS, ROWS
 
 HEADS = [
@@ -92,11 +93,12 @@ def test_what_is_forgotten_is_warmed_up_before_it_is_recorded_again(monkeypatch)
 @on_gpu
 @pytest.mark.parametrize("head", [HEADS[3], {**HEADS[2], "label_smoothing": 0.0}], ids=str)
 def test_they_go_on_where_words_exchange_numbers(recipe, trainer, head):
-    run = trainer(recipe(head, device="cuda", max_steps=24, validate_every=24, renumber_every=8))
-    before = run.model.head.code
+    run = trainer(recipe(head, device="cuda", max_steps=23, validate_every=23, renumber_every=8))
+    words = torch.arange(numbered_bits(run.model.head).code.vocab_size)
+    before = numbered_bits(run.model.head).code.numbers(words)
     run.run()
     assert run._recorded._recordings
-    assert run.model.head.code != before
+    assert not numbered_bits(run.model.head).code.numbers(words).equal(before)
 
 
 @pytest.mark.gpu

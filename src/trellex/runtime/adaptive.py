@@ -34,15 +34,15 @@ class AdaptiveLayer(AdaptiveDistribution):
     @classmethod
     def load(cls, export: Export, threads: int) -> Self:
         manifest = export.manifest
-        spec, size, is_int8 = manifest.head, manifest.model.hidden_size, manifest.is_int8
+        spec, size = manifest.head, manifest.model.hidden_size
         assert isinstance(spec, AdaptiveSpec)
         try:
             cutoffs = spec.cutoffs_of(manifest.vocab_size, size)
-            first = Rows.load(export, "first", (cutoffs[0] + len(cutoffs),), size, is_int8)
+            first = Rows.load(export, "first", (cutoffs[0] + len(cutoffs),), size)
             tails, widths = [], spec.widths(size, len(cutoffs))
             for tail, (begin, end) in enumerate(pairwise([*cutoffs, manifest.vocab_size])):
-                narrow = Rows.load(export, f"tail{tail}.narrow", (widths[tail],), size, is_rounded=False)
-                words = Rows.load(export, f"tail{tail}.words", (end - begin,), widths[tail], is_int8, mapped=True)
+                narrow = Rows.load(export, f"tail{tail}.narrow", (widths[tail],), size)
+                words = Rows.load(export, f"tail{tail}.words", (end - begin,), widths[tail], mapped=True)
                 tails.append((narrow, words))
             return cls(cutoffs, manifest.vocab_size, first, tails)
         except ValueError as error:

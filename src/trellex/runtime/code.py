@@ -83,7 +83,7 @@ class CodeLayer(CodeDistribution):
                 code,
                 manifest.vocab_size,
                 hidden_size,
-                Rows.load(export, ROUNDED, (length,), inputs, True) if is_rounded else linear("linear", inputs, length),
+                Rows.load(export, ROUNDED, (length,), inputs) if is_rounded else linear("linear", inputs, length),
                 linear("hidden", hidden_size, inputs) if spec.hidden_layer else None,
                 linear("weights", inputs, spec.mixtures) if spec.mixtures > 1 else None,
             )

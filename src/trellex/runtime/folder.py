@@ -62,7 +62,9 @@ class RuntimeManifest(Sealed):
     @property
     def variants(self) -> dict[str, str]:
         """The arithmetic of graphs by a part of their names: unsigned, or signed for CPUs that prefer it."""
-        return {"": "u8", ".signed": "s8"} if self.precision == "int8" else {"": self.precision}
+        if not self.is_int8:
+            return {"": "fp32"}
+        return {"": "u8"} if self.is_compact else {"": "u8", ".signed": "s8"}
 
 
 class Export(NamedTuple):

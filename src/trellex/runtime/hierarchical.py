@@ -42,7 +42,7 @@ class HierarchicalLayer(TreeDistribution):
         assert isinstance(spec, HierarchicalSpec)
         try:
             code = spec.check_code(load_code(export.file("code.json")), manifest.vocab_size)
-            return cls(code, Rows.load(export, "nodes", (code.vocab_size - 1,), size, manifest.is_int8, mapped=True))
+            return cls(code, Rows.load(export, "nodes", (code.vocab_size - 1,), size, mapped=True))
         except ValueError as error:
             problem = str(error).removesuffix(f"; {REMEDY}")
             raise ValueError(f"{export.path}: the tree does not fit ({problem}); {REMEDY}") from error

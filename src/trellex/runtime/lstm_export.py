@@ -47,7 +47,7 @@ def save_lstm(folder: Path, manifest: RuntimeManifest, weights: Weights) -> None
     if model.embeddings.reads_unknown and not manifest.composes:
         parts = Parts.of(unbalanced, "encoder.embedding").scaled(1 / _largest(unbalanced) if is_int8 else 1)
         OpenVectors.save(folder, parts.table, is_half=is_int8)
-    write_graph(folder / "encoder", manifest, lambda arithmetic: _encoder_graph(weights, arithmetic))
+    write_graph(folder / "encoder", manifest, lambda arithmetic: _encoder_graph(weights, arithmetic, not is_compact))
     reads_gates, feeds = is_int8 and not is_compact, model.input_feeding
     write_graph(
         folder / "decoder", manifest, lambda arithmetic: _decoder_graph(weights, arithmetic, reads_gates, feeds)
@@ -77,13 +77,15 @@ def _save_parts(folder: Path, manifest: RuntimeManifest, weights: Weights) -> No
     Parts.of(weights, "encoder.embedding").scaled(1 / _largest(weights)).save(folder, "source")
 
 
-def _encoder_graph(weights: Weights, arithmetic: str) -> onnx.ModelProto:
+def _encoder_graph(weights: Weights, arithmetic: str, starts_exactly: bool) -> onnx.ModelProto:
     """Embedded source words [N, S, E] and lengths [N] -> what the decoder looks at, and its first state.
 
     Outputs: keys [N, S, H]; values [N, S, H], the states after the context's half of the decoder's last layer, so that
     a step need not multiply by it; recurrent [N, 1, 4H], what the decoder's first h adds to its gates; c [N, 1, H].
+
+    starts_exactly: whether the layers that lead to the first h and c are not rounded
     """
-    builder = GraphBuilder(arithmetic)
+    builder, exact = GraphBuilder(arithmetic), starts_exactly
     size = weights["encoder.lstm.weight_hh_l0"].shape[1]
     embedded = builder.input("embedded", ["N", "S", weights["encoder.lstm.weight_ih_l0"].shape[1]])
     lengths = builder.input("lengths", ["N"], TensorProto.INT32)
@@ -100,10 +102,10 @@ def _encoder_graph(weights: Weights, arithmetic: str) -> onnx.ModelProto:
     keys, values = builder.node("Split", both, halves, outputs=2, axis=-1)
     builder.output(keys, "keys", ["N", "S", "H"])
     builder.output(values, "values", ["N", "S", "H"])
-    first_h = builder.linear(h, weights["decoder.start_h.weight"], weights["decoder.start_h.bias"], exact=True)
+    first_h = builder.linear(h, weights["decoder.start_h.weight"], weights["decoder.start_h.bias"], exact)
     recurrent = builder.linear(builder.node("Tanh", first_h), _decoder_gates(weights).of_h)
     builder.output(recurrent, "recurrent", ["N", 1, "4H"])
-    first_c = builder.linear(c, weights["decoder.start_c.weight"], weights["decoder.start_c.bias"], exact=True)
+    first_c = builder.linear(c, weights["decoder.start_c.weight"], weights["decoder.start_c.bias"], exact)
     builder.output(first_c, "c", ["N", 1, "H"])
     return builder.model()
 

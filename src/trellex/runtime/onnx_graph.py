@@ -27,7 +27,7 @@ class GraphBuilder:
 
     Args:
         arithmetic: "fp32"; or "u8" or "s8" for weights of 8 bits, unsigned or signed, with the inputs rounded to 8 bits
-            on the way; or "compact", which is "u8" with half precision for large weights that are not rounded
+            on the way
     """
 
     def __init__(self, arithmetic: str) -> None:
@@ -66,20 +66,14 @@ class GraphBuilder:
 
     def bytes(self, values: NDArray[np.uint8]) -> str:
         """Weights that are bytes around 128, as they are, or as signed bytes around 0."""
-        return self.weight((values ^ ZERO).view(np.int8) if self.arithmetic == "s8" else values)
-
-    def exact(self, values: NDArray[np.float32]) -> str:
-        """Weights that are not rounded to 8 bits; those in half precision are cast when they are loaded."""
-        if self.arithmetic != "compact" or np.abs(values).max(initial=0) > np.finfo(np.float16).max:
-            return self.weight(values)
-        return self.node("Cast", self.weight(values.astype(np.float16)), to=TensorProto.FLOAT)
+        return self.weight(values if self.arithmetic == "u8" else (values ^ ZERO).view(np.int8))
 
     def linear(
         self, value: str, weight: NDArray[np.float32], bias: NDArray[np.float32] | None = None, exact: bool = False
     ) -> str:
         """value [.., I] times weight [O, I], as torch keeps it, plus bias [O] -> [.., O]; if exact, not in 8 bits"""
         if self.arithmetic == "fp32" or exact:
-            product = self.node("MatMul", value, self.exact(weight.T))
+            product = self.node("MatMul", value, self.weight(weight.T))
             return product if bias is None else self.node("Add", product, self.weight(bias))
         rounded, scale = quantized(weight)
         zeros = self.bytes(np.full(len(scale), ZERO, np.uint8))

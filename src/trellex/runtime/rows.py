@@ -53,17 +53,15 @@ class Rows(NamedTuple):
         return cls(*quantized(vectors), no_bias, True if pruned_argmax.is_supported() else None)
 
     @classmethod
-    def load(
-        cls, export: Export, name: str, shape: tuple[int, ...], width: int, is_rounded: bool, mapped: bool = False
-    ) -> Rows:
-        """Those that `save` wrote. Raises ValueError if they are not of this shape and H = `width`.
+    def load(cls, export: Export, name: str, shape: tuple[int, ...], width: int, mapped: bool = False) -> Rows:
+        """Those that `save` wrote, rounded or not. Raises ValueError if they are not of this shape and H = `width`.
 
         mapped: the weights stay on disk until they are needed
         """
         from trellex.runtime import pruned_argmax  # loads numba
 
-        kind = np.uint8 if is_rounded else np.float32
-        weight = export.array(f"{name}.weight", (*shape, width), kind, mapped=mapped)
+        is_rounded = f"{name}.scales.npy" in export.manifest.files
+        weight = export.array(f"{name}.weight", (*shape, width), np.uint8 if is_rounded else np.float32, mapped=mapped)
         scales = export.array(f"{name}.scales", shape) if is_rounded else np.broadcast_to(np.float32(1), shape)
         bias = export.array(f"{name}.bias", shape)
         fast = True if is_rounded and pruned_argmax.is_supported() else None

@@ -55,7 +55,7 @@ class FoundShelves(ShelfDistribution):
         with _fitting(export):
             code = spec.check_code(load_code(export.file("code.json")), manifest.vocab_size)
             length = CompleteCode(spec.memory).length(spec.shelf_bits(code.num_bits))
-            trellis = Rows.load(export, "shelves", (length,), manifest.model.hidden_size, manifest.is_int8)
+            trellis = Rows.load(export, "shelves", (length,), manifest.model.hidden_size)
             return spec, code, trellis
 
     @staticmethod
@@ -109,10 +109,10 @@ class ShelvesLayer(FoundShelves):
         with _fitting(export):
             shelving, project = Shelving(spec, code), None
             if manifest.is_compact:
-                project = Rows.load(export, "project", (manifest.model.embedding_size,), size, is_rounded=False)
+                project = Rows.load(export, "project", (manifest.model.embedding_size,), size)
             width = size if project is None else len(project.bias)
             shape = shelving.num_shelves, shelving.width
-            words = Rows.load(export, "words", shape, width, manifest.is_int8, mapped=True)
+            words = Rows.load(export, "words", shape, width, mapped=True)
             return cls(spec, code, trellis, words, project)
 
     @staticmethod
@@ -126,7 +126,7 @@ class ShelvesLayer(FoundShelves):
         blocks = (ids.reshape(-1)[start : start + BLOCK] for start in range(0, ids.size, BLOCK))
         rows = (np.where(block[:, None] < 0, 0, vectors[block]) for block in blocks)
         if manifest.is_compact:
-            Rows.save(folder, "project", [project], size, np.zeros(len(project), np.float32), is_rounded=False)
+            Rows.save(folder, "project", [project], size, np.zeros(len(project), np.float32), is_rounded=True)
         else:
             rows = (block @ project for block in rows)
         width = len(project) if manifest.is_compact else size

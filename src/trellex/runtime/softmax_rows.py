@@ -40,7 +40,7 @@ class SoftmaxRows(SoftmaxDistribution):
                 "export the model again with --precision int8 or fp32"
             )
         size = manifest.model.hidden_size
-        return cls(Rows.load(export, NAME, (manifest.vocab_size,), size, manifest.is_int8, mapped=True))
+        return cls(Rows.load(export, NAME, (manifest.vocab_size,), size, mapped=True))
 
     @staticmethod
     def save(folder: Path, manifest: RuntimeManifest, weight: Floats, bias: Floats) -> None:

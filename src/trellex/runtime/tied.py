@@ -27,12 +27,12 @@ def save_tied(folder: Path, manifest: RuntimeManifest, weights: Any, name: str) 
     _, project, bias = tied_words(weights, name)
     size, no_bias = manifest.model.hidden_size, np.zeros(len(project), np.float32)
     shorter = (project / len(project) ** 0.5).astype(np.float32)
-    Rows.save(folder, "project", [shorter], size, no_bias, is_rounded=False)
+    Rows.save(folder, "project", [shorter], size, no_bias, is_rounded=True)
     np.save(folder / "words.bias.npy", bias)
 
 
 def load_tied(export: Export) -> tuple[Rows, NDArray[Any]]:
     """The layer before the words and their bias, as `save_tied` wrote them. -> [E, H], [V]"""
     model = export.manifest.model
-    project = Rows.load(export, "project", (model.embedding_size,), model.hidden_size, is_rounded=False)
+    project = Rows.load(export, "project", (model.embedding_size,), model.hidden_size)
     return project, export.array("words.bias", (export.manifest.vocab_size,))

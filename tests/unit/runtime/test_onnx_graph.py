@@ -41,20 +41,6 @@ class TestSoftmax:
         assert (np.abs(found - expected).max() < 1e-4) == is_exact
         assert np.abs(found - expected).max() < 0.5
 
-    @pytest.mark.parametrize("largest", [1, 1e7])
-    def test_a_small_one_has_half_precision_in_compact_exports(self, tmp_path, largest):
-        """Unless a weight is larger than half precision goes."""
-        weights, h = random_layer(SMALL // 64)
-        weights["layer.weight"][0, 0] *= largest
-        write_softmax(tmp_path / "softmax", manifest("compact"), weights, "layer", SMALL)
-        (found,) = run(tmp_path / "softmax.onnx", ["logits"], h)
-        in_halves = weights["layer.weight"].astype(np.float16) if largest == 1 else weights["layer.weight"]
-        np.testing.assert_allclose(found, h.astype(float) @ in_halves.T + weights["layer.bias"], rtol=1e-5, atol=1e-4)
-        kept = (tmp_path / "softmax.weights").stat().st_size / (
-            weights["layer.weight"].nbytes + weights["layer.bias"].nbytes
-        )
-        assert (kept < 0.6) == (largest == 1)
-
     def test_single_precision_has_one_variant(self, tmp_path):
         weights, h = random_layer(50)
         write_softmax(tmp_path / "softmax", manifest("fp32"), weights, "layer", finds_best=True)

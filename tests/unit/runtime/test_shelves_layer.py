@@ -231,7 +231,7 @@ class TestFiles:
 
     def test_missing(self, folder):
         names = [path.name for path in (*self.arrays(folder), folder / "code.json")]
-        assert len(names) == {"fp32": 5, "int8": 7, "compact": 9}[folder.name]
+        assert len(names) == {"fp32": 5, "int8": 7, "compact": 10}[folder.name]
         for name in names:
             (folder / name).rename(folder / "elsewhere")
             with pytest.raises(ValueError, match=f"{name}: .*missing.*{REMEDY}"):

@@ -5,15 +5,20 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 import yaml
 from rich.console import Console
 
+from trellex.codes import FrequencyCode
 from trellex.evaluation.result import Timing, WordSelection
+from trellex.evaluation.size import Size
 from trellex.experiment import grid as grid_module
 from trellex.experiment.grid import Grid
 from trellex.experiment.runner import Runner, to_be_timed
 from trellex.experiment.status import JobStatus
 from trellex.heads import spec
+from trellex.nmt.build import build_model
+from trellex.nmt.word_codes import WordCodes
 from trellex.text.manifest import PrepareSettings
 from trellex.text.vocabulary import MARKERS, Vocabulary
 from trellex.training import checkpoint
@@ -283,3 +288,23 @@ def test_shipped_grids_where_their_folders_exist(path, monkeypatch):
         listed = [job.cell.method for job in jobs if job.shortlist and job.cell.corpus == "KFTT"]
         smoothed = "softmax (label smoothing 0.1, tied)"
         assert listed == ["softmax", "softmax (tied)", smoothed, "softmax, bpe", "softmax, unigram"]
+
+
+def test_compact_models_are_as_small_as_their_grid_tells(monkeypatch):
+    """Less than a quarter and less than a tenth of the parameters of a softmax model."""
+    path = next(path for path in GRIDS if path.stem == "compact")
+    monkeypatch.chdir(path.parents[2])
+    found = {}
+    for block in Grid.load(path).grid:
+        sizes = {"KFTT": (65_536, 65_536), "Tatoeba": (17_789, 24_103)}[block.corpus]
+        settings = block.load_recipe().model
+        word_codes = WordCodes.stand_in(*sizes) if settings.embeddings.is_composed else None
+        for head in block.heads:
+            code = FrequencyCode(sizes[1]) if head.type == "shelves" else None
+            with torch.device("meta"):  # shapes without numbers
+                size = Size.of(build_model(settings, head, *sizes, code, word_codes=word_codes))
+            found[block.corpus, head.type, block.variant] = size.all_parameters
+    for corpus in ("KFTT", "Tatoeba"):
+        softmax = found[corpus, "softmax", None]
+        assert 1 / 5 < found[corpus, "shelves", "a quarter"] / softmax < 1 / 4
+        assert 1 / 12 < found[corpus, "shelves", "a tenth"] / softmax < 1 / 10

@@ -36,7 +36,10 @@ def multiply(h, rows, products):
 
 @compiled
 def score_words(h, shelves, words, scores):
-    """f of all words of some shelves. h [N, H], shelves [N, K], words: rows, or parts -> scores [N, K, W]"""
+    """f of all words of some shelves. h [N, H], shelves [N, K] -> scores [N, K, W]
+
+    words: `Rows` of all words, shelf by shelf; or `ShelvedParts`, what their rows are composed from
+    """
     states = _read(h, words)
     for number in range(len(h)):
         _visit(states, number, shelves[number], words, scores[number])
@@ -105,9 +108,9 @@ def best_words(trellis, places, words, width, visit, h, projected, best):
     however large scores are, differences keep their digits. Returns whether all is well; where a logit is not finite
     the word is −1.
 
-    trellis: rows of its logits
+    trellis: `Rows` of its logits
     places: which logit the highest bit of a number adds to the score of the number without it  [S]
-    words: rows of all words, S · W, or parts; their bias is −inf where there is none
+    words: as for `score_words`; their bias is −inf where there is none
     """
     all_scores, values = np.empty(len(places)), np.empty((visit, width))
     shelves, scores = np.empty(visit + 1, np.int64), np.empty(visit + 1)
@@ -332,19 +335,17 @@ def _visit_for_kind(states, number, shelves, words, scores):
 
 def _visit_rows(states, number, shelves, words, scores):
     """Those of the next shelf are fetched meanwhile."""
-    units, step, excess = states[0][number], states[1][number], states[2][number]
+    state = states[0][number], states[1][number], states[2][number]
     row_bytes = scores.shape[1] * words.weight.shape[1] * words.weight.itemsize
     for rank in range(len(shelves)):
         shelf, following = shelves[rank], shelves[min(rank + 1, len(shelves) - 1)]
         first, ahead = shelf * scores.shape[1], (following - shelf) * row_bytes
-        _add_products(
-            units, step, excess, words.weight, words.scales, words.bias, first, words.fast, ahead, scores[rank]
-        )
+        _add_products(*state, words.weight, words.scales, words.bias, first, words.fast, ahead, scores[rank])
 
 
 def _visit_parts(states, number, shelves, words, scores):
     """Windows of the bits that find a shelf are added up once, those of places by doubling what there is."""
-    units, step, excess, of_windows, of_residuals = states
+    units, steps, excess, of_windows, of_residuals = states
     windows, residual, layout, own = of_windows[number], of_residuals[number], words.layout, words.own
     width, sums = scores.shape[1], np.empty(scores.shape[1], np.float32)
     for rank in range(len(shelves)):
@@ -366,19 +367,8 @@ def _visit_parts(states, number, shelves, words, scores):
             found[place] += total + words.bias[row]
         first, end = words.own_begins[shelf], words.own_begins[shelf + 1]
         if first < end:
-            of_own = sums[: end - first]
-            _add_products(
-                units[number],
-                step[number],
-                excess[number],
-                own.weight,
-                own.scales,
-                own.bias,
-                first,
-                own.fast,
-                0,
-                of_own,
-            )
+            state, of_own = (units[number], steps[number], excess[number]), sums[: end - first]
+            _add_products(*state, own.weight, own.scales, own.bias, first, own.fast, 0, of_own)
             for place in range(first, end):
                 found[words.own_places[place]] += sums[place - first]
 

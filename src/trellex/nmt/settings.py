@@ -61,7 +61,7 @@ class LSTMSettings(Record):
     embedding_size: int = Field(512, ge=1, description="size of the word vectors, source and target")
     embeddings: EmbeddingSettings = Field(
         EmbeddingSettings(),
-        description="{type: table}, or {type: composed, code: clusters, memory: 6, residual: 32}: vectors from codes",
+        description="{type: table}, or {type: composed, residual: 32, frequent: 4096}: vectors from codes",
     )
     hidden_size: int = Field(512, ge=1, description="size of LSTM states (in either direction) and hidden layers")
     dropout: float = Field(0.3, ge=0, lt=1, description="dropout on the inputs and outputs of the LSTMs")

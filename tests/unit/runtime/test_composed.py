@@ -165,11 +165,12 @@ def test_the_layers_of_tied_words_are_composed_too(both):
 def test_many_words_take_few_bytes(tmp_path, head):
     """65,536 on either side, which would have 33 MB of vectors in 8 bits."""
     words = Vocabulary([*MARKERS, *(f"{place:x}" for place in range((1 << 16) - len(MARKERS)))], [9] * (1 << 16))
-    settings = ModelSettings(embedding_size=256, hidden_size=256, embeddings={**COMPOSED, "memory": 6, "residual": 32})
+    vectors = {**COMPOSED, "memory": 4, "residual": 16, "frequent": 2048}
+    settings = ModelSettings(embedding_size=384, hidden_size=384, embeddings=vectors)
     model = build_model(settings, head, len(words), len(words))
     export(LoadedModel(model, TEXT, words, words, model.head.spec), tmp_path / "export", "compact")
     assert sum(path.stat().st_size for path in (tmp_path / "export").iterdir()) < 12e6
-    assert load_export(tmp_path / "export").model.start([np.arange(5)]).hidden.shape == (1, 256)
+    assert load_export(tmp_path / "export").model.start([np.arange(5)]).hidden.shape == (1, 384)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])

@@ -54,7 +54,7 @@ class HierarchicalLayer(TreeDistribution):
 
     def node_logits(self, h: Floats, nodes: Ints) -> Floats:
         logits = np.empty((*nodes.shape, 1), np.float32)
-        self._products.score_words(h, nodes, self._nodes, logits)  # each node as a shelf of one
+        self._products.score_words(h, nodes, logits, *self._nodes)  # each node as a shelf of one
         return logits[..., 0]
 
     def _topk(self, h: Floats, k: int) -> tuple[Ints, Floats]:

@@ -29,16 +29,20 @@ ANY_ORDER: Any = {"fastmath": {"contract", "reassoc"}, "error_model": "numpy"}  
 
 
 @compiled
-def multiply(h, rows, products):
-    """A linear layer. h [N, H], rows: `Rows`, R of them -> products [N, R]"""
-    _multiply(_states(h, rows.weight), rows, products)
+def multiply(h, weight, scales, bias, fast, products):
+    """A linear layer. h [N, H], weight [R, H], scales, bias [R] -> products [N, R]
+
+    fast: None unless the CPU has the instruction
+    """
+    _multiply(*_states(h, weight), weight, scales, bias, fast, products)
 
 
 @compiled
-def score_words(h, shelves, words, scores):
+def score_words(h, shelves, scores, *words):
     """f of all words of some shelves. h [N, H], shelves [N, K] -> scores [N, K, W]
 
-    words: `Rows` of all words, shelf by shelf; or `ShelvedParts`, what their rows are composed from
+    words: the fields of `Rows` of all words, shelf by shelf, which are unpacked because calls are sooner made so; or
+        `ShelvedParts`, what such rows are composed from
     """
     states = _read(h, words)
     for number in range(len(h)):
@@ -100,7 +104,7 @@ def log_probs_of_shelves(logits, places, shelves, log_probs):
 
 
 @compiled
-def best_words(trellis, places, words, width, visit, h, projected, best):
+def best_words(trellis_weight, trellis_scales, trellis_bias, fast, places, visit, h, projected, best, *words):
     """The best word of every row, by its place among those of all shelves. h [N, H], projected [N, E] -> best [N]
 
     It is sought on the shelves that are visited and then, as long as the next shelf is more probable than the best
@@ -108,14 +112,15 @@ def best_words(trellis, places, words, width, visit, h, projected, best):
     however large scores are, differences keep their digits. Returns whether all is well; where a logit is not finite
     the word is −1.
 
-    trellis: `Rows` of its logits
+    trellis_weight, trellis_scales, trellis_bias, fast: `Rows` of its logits
     places: which logit the highest bit of a number adds to the score of the number without it  [S]
     words: as for `score_words`; their bias is −inf where there is none
     """
+    width = _count(words) // len(places)
     all_scores, values = np.empty(len(places)), np.empty((visit, width))
     shelves, scores = np.empty(visit + 1, np.int64), np.empty(visit + 1)
-    logits = np.empty((len(h), len(trellis.bias)), np.float32)
-    _multiply(_states(h, trellis.weight), trellis, logits)
+    logits = np.empty((len(h), len(trellis_bias)), np.float32)
+    _multiply(*_states(h, trellis_weight), trellis_weight, trellis_scales, trellis_bias, fast, logits)
     states = _read(projected, words)
     is_well = True
     for number in range(len(h)):
@@ -291,14 +296,13 @@ def _bound(values, highest):
 
 
 @compiled
-def _multiply(states, rows, products):
+def _multiply(units, steps, excess, weight, scales, bias, fast, products):
     """All states times all rows, some of those at a time, which then stay in the cache. -> products [N, R]"""
-    units, steps, excess = states
-    for first in range(0, len(rows.bias), TOGETHER):
+    for first in range(0, len(bias), TOGETHER):
         for number in range(len(units)):
             sums = products[number, first : first + TOGETHER]
             state = units[number], steps[number], excess[number]
-            _add_products(*state, rows.weight, rows.scales, rows.bias, first, rows.fast, AHEAD, sums)
+            _add_products(*state, weight, scales, bias, first, fast, AHEAD, sums)
 
 
 def _read(h, words):
@@ -307,21 +311,32 @@ def _read(h, words):
 
 @overload(_read)
 def _read_for_kind(h, words):
-    return _read_for_parts if "residuals" in words.fields else _read_for_rows
+    return _read_for_parts if len(words) == 1 else _read_for_rows
 
 
 def _read_for_rows(h, words):
-    return _states(h, words.weight)
+    return _states(h, words[0])
 
 
 def _read_for_parts(h, words):
     """And the products with all windows [N, T], and with what residuals are multiplied by [N, R]"""
-    states = _states(h, words.windows.weight)
-    of_windows = np.empty((len(h), len(words.windows.bias)), np.float32)
-    of_residuals = np.empty((len(h), len(words.project.bias)), np.float32)
-    _multiply(states, words.windows, of_windows)
-    _multiply(_states(h, words.project.weight), words.project, of_residuals)
+    windows, project = words[0].windows, words[0].project
+    of_windows = np.empty((len(h), len(windows.bias)), np.float32)
+    of_residuals = np.empty((len(h), len(project.bias)), np.float32)
+    states = _states(h, windows.weight)
+    _multiply(*states, windows.weight, windows.scales, windows.bias, windows.fast, of_windows)
+    of_project = _states(h, project.weight)
+    _multiply(*of_project, project.weight, project.scales, project.bias, project.fast, of_residuals)
     return states[0], states[1], states[2], of_windows, of_residuals
+
+
+def _count(words):
+    """How many there are, places without a word included."""
+
+
+@overload(_count)
+def _count_of_kind(words):
+    return (lambda words: len(words[0].bias)) if len(words) == 1 else (lambda words: len(words[2]))
 
 
 def _visit(states, number, shelves, words, scores):
@@ -330,47 +345,48 @@ def _visit(states, number, shelves, words, scores):
 
 @overload(_visit, jit_options=ANY_ORDER)
 def _visit_for_kind(states, number, shelves, words, scores):
-    return _visit_parts if "residuals" in words.fields else _visit_rows
+    return _visit_parts if len(words) == 1 else _visit_rows
 
 
 def _visit_rows(states, number, shelves, words, scores):
     """Those of the next shelf are fetched meanwhile."""
+    weight, scales, bias, fast = words
     state = states[0][number], states[1][number], states[2][number]
-    row_bytes = scores.shape[1] * words.weight.shape[1] * words.weight.itemsize
+    row_bytes = scores.shape[1] * weight.shape[1] * weight.itemsize
     for rank in range(len(shelves)):
         shelf, following = shelves[rank], shelves[min(rank + 1, len(shelves) - 1)]
         first, ahead = shelf * scores.shape[1], (following - shelf) * row_bytes
-        _add_products(*state, words.weight, words.scales, words.bias, first, words.fast, ahead, scores[rank])
+        _add_products(*state, weight, scales, bias, first, fast, ahead, scores[rank])
 
 
 def _visit_parts(states, number, shelves, words, scores):
     """Windows of the bits that find a shelf are added up once, those of places by doubling what there is."""
-    units, steps, excess, of_windows, of_residuals = states
-    windows, residual, layout, own = of_windows[number], of_residuals[number], words.layout, words.own
+    (parts,), (units, steps, excess, of_windows, of_residuals) = words, states
+    windows, residual, layout, own = of_windows[number], of_residuals[number], parts.layout, parts.own
     width, sums = scores.shape[1], np.empty(scores.shape[1], np.float32)
     for rank in range(len(shelves)):
         shelf, found = shelves[rank], scores[rank]
         found[0] = 0.0
-        for bit in range(words.shelf_bits):
+        for bit in range(parts.shelf_bits):
             found[0] += windows[_window(layout, bit, shelf)]
-        for bit in range(words.shelf_bits, layout.shape[1]):
-            half = 1 << (bit - words.shelf_bits)
+        for bit in range(parts.shelf_bits, layout.shape[1]):
+            half = 1 << (bit - parts.shelf_bits)
             for place in range(min(half, width)):
-                score, code = found[place], shelf + (place << words.shelf_bits)
+                score, code = found[place], shelf + (place << parts.shelf_bits)
                 if place + half < width:
                     found[place + half] = score + windows[_window(layout, bit, code + (1 << bit))]
                 found[place] = score + windows[_window(layout, bit, code)]
         for place in range(width):
             total, row = np.float32(0), shelf * width + place
             for column in range(len(residual)):
-                total += residual[column] * np.float32(words.residuals[row, column])
-            found[place] += total + words.bias[row]
-        first, end = words.own_begins[shelf], words.own_begins[shelf + 1]
+                total += residual[column] * np.float32(parts.residuals[row, column])
+            found[place] += total + parts.bias[row]
+        first, end = parts.own_begins[shelf], parts.own_begins[shelf + 1]
         if first < end:
             state, of_own = (units[number], steps[number], excess[number]), sums[: end - first]
             _add_products(*state, own.weight, own.scales, own.bias, first, own.fast, 0, of_own)
             for place in range(first, end):
-                found[words.own_places[place]] += sums[place - first]
+                found[parts.own_places[place]] += sums[place - first]
 
 
 @compiled

@@ -31,7 +31,7 @@ class Rows(NamedTuple):
         from trellex.runtime import row_products  # loads numba
 
         products = np.empty((len(h), len(self.bias)), np.float32)
-        row_products.multiply(h, self, products)
+        row_products.multiply(h, *self, products)
         return products
 
     def take(self, places: NDArray[np.int64]) -> Rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,7 +33,7 @@ class FoundShelves(ShelfDistribution):
     Args:
         spec, code: see `ShelfDistribution`
         trellis: to its logits  [L, H]
-        words: in the order of their shelves and of their places there, as compiled code takes them
+        words: their rows, in the order of their shelves and of their places there; or what those are composed from
         project: u, from H to what words are multiplied with; none if that is the hidden state
     """
 
@@ -45,6 +46,8 @@ class FoundShelves(ShelfDistribution):
         self._places = _places(self.ecc.register, self.num_shelves)
         self._ids = self.words_on(np.arange(self.num_shelves)).reshape(-1)
         self._word_table = words._replace(bias=np.where(self._ids < 0, np.float32(-np.inf), words.bias))
+        self._unpacked = tuple(self._word_table) if isinstance(words, Rows) else (self._word_table,)
+        self._best_words = partial(self._products.best_words, *trellis, self._places, self.visit)
 
     @staticmethod
     def load_trellis(export: Export) -> tuple[ShelvesSpec, Code, Rows]:
@@ -78,7 +81,7 @@ class FoundShelves(ShelfDistribution):
 
     def word_scores(self, h: Floats, shelves: Ints) -> Floats:
         scores = np.empty((*shelves.shape, self.width), np.float32)
-        self._products.score_words(self._projected(h), shelves, self._word_table, scores)
+        self._products.score_words(self._projected(h), shelves, scores, *self._unpacked)
         return scores
 
     def _projected(self, h: Floats) -> Floats:
@@ -87,8 +90,8 @@ class FoundShelves(ShelfDistribution):
 
     def _best(self, h: Floats) -> Ints:
         """That of visited shelves, but where one of another may be better."""
-        places, tables = np.empty(len(h), np.int64), (self._trellis, self._places, self._word_table)
-        if self._products.best_words(*tables, self.width, self.visit, h, self._projected(h), places):
+        places = np.empty(len(h), np.int64)
+        if self._best_words(h, self._projected(h), places, *self._unpacked):
             return self._ids[places]
         rows = np.flatnonzero(places < 0)
         words = self._ids[places]

@@ -1,6 +1,7 @@
 """Words on shelves, against the scores of all words."""
 
 import shutil
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -69,10 +70,9 @@ def composed_of(shape, gain, fast, frequent):
     parts = table.astype(np.float32), residuals, project, own.astype(np.float32)
     vectors = ComposedVectors(code, 4, *parts)
     turn = np.eye(SIZE, dtype=np.float32)[random.permutation(SIZE)]  # exact, so that all round alike
-    layer = ComposedShelves(spec, code, trellis, Rows.of_vectors(turn, is_rounded=False), vectors, bias.astype("f4"))
-    if fast is None:
-        tables = {name: getattr(layer._word_table, name)._replace(fast=None) for name in ("windows", "own")}
-        layer._word_table = layer._word_table._replace(**tables)
+    project_first = Rows.of_vectors(turn, is_rounded=False)
+    with patch("trellex.runtime.pruned_argmax.is_supported", return_value=fast is True):
+        layer = ComposedShelves(spec, code, trellis, project_first, vectors, bias.astype("f4"))
     of_residuals = residuals.astype(float) @ project
     rounded_vectors = vectors(np.arange(vocab_size)) - of_residuals
 
@@ -190,7 +190,7 @@ def test_the_instruction_gives_the_same_sums(size):
             rest = weight.astype(np.uint8), random.random(33).astype(np.float32), np.ones(33, np.float32)
             found = np.empty((2, 3, 33), np.float32)
             for fast, products in zip((None, True), found, strict=True):
-                row_products.multiply(h.astype(np.float32), Rows(*rest, fast), products)
+                row_products.multiply(h.astype(np.float32), *rest, fast, products)
             assert np.array_equal(*found)
             step = np.maximum(np.abs(h).max(-1, keepdims=True), 1e-9) / 127
             expected = np.rint(h / step) * step @ (weight - 128.0).T * rest[1] + 1

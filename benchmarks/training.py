@@ -44,7 +44,7 @@ class Contender:
         before = self._allocated()
         self.trainer = Trainer(recipe, Display("", quiet=True))
         self.trainer.model.train()
-        batches = self.trainer.epoch(0)
+        batches = self.trainer.feed.epoch(0)
         if len(batches) <= WARM_UP:
             tokens = recipe.training.batch_tokens
             raise SystemExit(
@@ -68,7 +68,7 @@ class Contender:
         begin = time.perf_counter()
         self._run(batches)
         self.seconds.append((time.perf_counter() - begin) / len(batches))
-        self.tokens = sum(map(self.trainer.tokens_of, batches)) / len(batches)
+        self.tokens = sum(map(self.trainer.feed.tokens_of, batches)) / len(batches)
         self.speeds.append(self.tokens / self.seconds[-1])
         if self.device == "cuda":
             self.peak_memory = max(self.peak_memory, torch.cuda.max_memory_allocated() - others)

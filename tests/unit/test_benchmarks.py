@@ -130,12 +130,10 @@ def test_tokens_of_a_round_are_divided_by_its_own_time(monkeypatch):
 
     with imported(TRAINING_SCRIPT) as training:
         monkeypatch.setattr(training.time, "perf_counter", lambda: now[0])
-        trainer = SimpleNamespace(
-            model=torch.nn.Identity(),
-            epoch=lambda _: [1] * training.WARM_UP + [10, 10, 30, 30, 30],
-            train_on=train_on,
-            tokens_of=lambda tokens: tokens,
+        feed = SimpleNamespace(
+            epoch=lambda _: [1] * training.WARM_UP + [10, 10, 30, 30, 30], tokens_of=lambda tokens: tokens
         )
+        trainer = SimpleNamespace(model=torch.nn.Identity(), feed=feed, train_on=train_on)
         monkeypatch.setattr(training, "Trainer", lambda *_: trainer)
         recipe = training.Recipe(data="data", output="run", training={"device": "cpu"})
         contender = training.Contender(recipe)

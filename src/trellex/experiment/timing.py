@@ -126,7 +126,7 @@ def _time_batch(job: Job) -> _Batch:
     gc.collect()  # frees the trainer before
     trainer = Trainer(job.recipe, Display(job.name, quiet=True))
     trainer.model.train()
-    in_order = sorted(trainer.epoch(0), key=trainer.tokens_of)
+    in_order = sorted(trainer.feed.epoch(0), key=trainer.feed.tokens_of)
     rows = in_order[len(in_order) // 2]
     device = trainer.processes.device
 
@@ -138,7 +138,7 @@ def _time_batch(job: Job) -> _Batch:
     for _ in range(WARM_UP_BATCHES):
         step()
     milliseconds = median(_milliseconds(step) for _ in range(BATCHES))
-    return _Batch(milliseconds, len(rows), trainer.tokens_of(rows))
+    return _Batch(milliseconds, len(rows), trainer.feed.tokens_of(rows))
 
 
 def _sample(job: Job) -> list[NDArray[np.int64]]:

@@ -25,7 +25,7 @@ def seconds_of_token(recipe: Recipe) -> float:
     with TemporaryDirectory() as nowhere:
         trainer = Trainer(recipe.model_copy(update={"output": Path(nowhere)}), Display("pace", quiet=True))
         trainer.model.train()
-        remaining = cycle(trainer.epoch(0))
+        remaining = cycle(trainer.feed.epoch(0))
         for _ in range(WARM_UP_BATCHES):
             trainer.train_on(next(remaining))
         _wait(trainer)
@@ -34,7 +34,7 @@ def seconds_of_token(recipe: Recipe) -> float:
             rows = next(remaining)
             trainer.train_on(rows)
             _wait(trainer)
-            tokens, done = tokens + trainer.tokens_of(rows), done + 1
+            tokens, done = tokens + trainer.feed.tokens_of(rows), done + 1
         return (time.perf_counter() - started) / tokens
 
 

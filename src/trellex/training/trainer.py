@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import astuple
 from functools import partial
-from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,18 +18,15 @@ from trellex.codes import Code
 from trellex.evaluation.curve import Evaluation, averaged_test_bleu, best_evaluation
 from trellex.locks import check_free, exclusive
 from trellex.nmt.build import build_model
-from trellex.nmt.model import PADDING, target_pair
 from trellex.nmt.word_codes import WordCodes
 from trellex.temporaries import make_folder, sweep
-from trellex.text.batches import as_rows, batches
 from trellex.text.corpus import Corpus
-from trellex.text.parallel import Ids
-from trellex.text.vocabulary import EOS
 from trellex.training import checkpoint
 from trellex.training.ahead import ahead
 from trellex.training.average import Average, average_best, drop_average, mark_standing
 from trellex.training.board import Board
 from trellex.training.display import Display
+from trellex.training.feed import Batch, Feed
 from trellex.training.interruption import Interruption
 from trellex.training.meter import Meter, Totals
 from trellex.training.metrics import append_metrics, drop_metrics
@@ -48,20 +43,7 @@ from trellex.training.validation import corpus_bleu
 from trellex.training.word_codes import word_codes
 
 REPORT_EVERY = 50  # batches between reports of the loss
-ROWS, COLUMNS = 16, 4  # of what is recorded, multiples of these
 AHEAD = 4  # batches that are prepared while the device works
-
-
-class Batch(NamedTuple):
-    """What a step takes, in main memory.
-
-    Attributes:
-        ids: of this process's rows: source [rows, longest], lengths [rows], read and predict [rows, longest]
-        tokens: of the target, EOS included, of all processes
-    """
-
-    ids: tuple[Tensor, ...]
-    tokens: int
 
 
 class Trainer:
@@ -71,6 +53,7 @@ class Trainer:
     position, so a run that was interrupted anywhere ends with the same weights as one that was not.
 
     Attributes:
+        feed: what it is trained on, batch by batch
         step: how many are done
         evaluations: all so far
         average: of the best checkpoints, once training has ended, if the recipe asks for it
@@ -102,7 +85,7 @@ class Trainer:
         self.optimizer = torch.optim.Adam(self.model.parameters(), rate, fused=on_gpu, capturable=on_gpu)
         is_recorded = on_gpu and self.processes.count == 1
         self._recorded = RecordedSteps(partial(self._update, self.model), self._largest) if is_recorded else None
-        self.train_split = self.corpus.split("train")
+        self.feed = Feed(self.corpus.split("train"), self.settings, self.processes, is_widened=is_recorded)
         self.meter = Meter(self.processes)
         self.step = 0
         self.evaluations: list[Evaluation] = []
@@ -132,7 +115,7 @@ class Trainer:
         self._resume()
         shared = self.processes.share(self.model)
         self.model.train()
-        remaining = ahead(map(self._prepared, self._batches()), AHEAD)
+        remaining = ahead(map(self.feed.prepared, self.feed.after(self.step)), AHEAD)
         with self._interruption, self.display, self.board, closing(remaining):
             self.display.start(self.step, self.settings.max_steps, self.evaluations)
             self.meter.go_on()
@@ -161,22 +144,7 @@ class Trainer:
 
     def train_on(self, rows: Any) -> None:
         """One step on these pairs alone, apart from any run: for those who measure it."""
-        self._train_on(self.model, self._prepared(rows))
-
-    def epoch(self, number: int) -> list[Any]:
-        """The batches of an epoch: index arrays into the training split."""
-        return batches(
-            self.train_split.source_lengths,
-            self.train_split.target_lengths,
-            sentences=self.settings.batch_sentences,
-            tokens=self.settings.batch_tokens,
-            seed=self.settings.seed,
-            epoch=number,
-        )
-
-    def tokens_of(self, rows: Any) -> int:
-        """The target tokens of these pairs, EOS included."""
-        return int(self.train_split.target_lengths[rows].sum()) + len(rows)
+        self._train_on(self.model, self.feed.prepared(rows))
 
     def _is_done(self) -> bool:
         out_of_patience = False
@@ -184,19 +152,6 @@ class Trainer:
             since_best = len(self.evaluations) - 1 - self.evaluations.index(best_evaluation(self.evaluations))
             out_of_patience = since_best >= self.settings.patience
         return self.processes.any(self.was_interrupted or out_of_patience) or self.step >= self.settings.max_steps
-
-    def _batches(self) -> Iterator[Any]:
-        """The batches from the present step on, for ever: index arrays into the training split."""
-        done = self.step
-        for number in count():
-            of_epoch = self.epoch(number)
-            yield from of_epoch[done:]
-            done = max(0, done - len(of_epoch))
-
-    def _prepared(self, rows: Any) -> Batch:
-        """This process's share of a global batch. It follows from the rows alone, so a thread may prepare it ahead."""
-        mine = rows[self.processes.rank :: self.processes.count]
-        return Batch(self._ids(mine, rows), self.tokens_of(rows))
 
     def _train_on(self, shared: torch.nn.Module, batch: Batch) -> tuple[Tensor, int]:
         """One step on a global batch; returns this process's summed loss and the tokens of all."""
@@ -209,7 +164,7 @@ class Trainer:
                 group["lr"] = self._learning_rate()
         if self._recorded is not None:
             return self._recorded(*self._to_record(batch)), batch.tokens
-        source, lengths, read, predict = self._on_device(batch.ids)
+        source, lengths, read, predict = self.feed.on_device(batch.ids)
         share = self.processes.count / batch.tokens
         return self._update(shared, source, lengths, read, predict, share), batch.tokens
 
@@ -219,33 +174,21 @@ class Trainer:
         assert code is not None  # or the recipe would have been refused
         if self.processes.is_first:
             random = np.random.default_rng((self.settings.seed, self.step))
-            code, moved, gain = renumbered(self.model, self._some_batches(), random)
+            batches = map(self.feed.tensors, self.feed.some(self.step, TOKENS))  # of an epoch of their own
+            code, moved, gain = renumbered(self.model, batches, random)
             self.display.tell(f"step {self.step:,}: {moved:,} words have other numbers, {gain:.3f} nats a token less")
         self.model.renumber(told(code, self.processes))
         if self._recorded is not None:
             self._recorded.forget()
 
-    def _some_batches(self) -> Iterator[tuple[Tensor, ...]]:
-        """Of an epoch of their own, until they have enough tokens."""
-        tokens = 0
-        for rows in self.epoch(self.step):
-            if tokens >= TOKENS:
-                break
-            tokens += self.tokens_of(rows)
-            yield self._tensors(rows, rows)
-
     def _to_record(self, batch: Batch) -> tuple[Tensor, ...]:
         """What a recorded step takes."""
         share = torch.full((), 1 / batch.tokens, device=self.processes.device)
-        return *self._on_device(batch.ids), share
+        return *self.feed.on_device(batch.ids), share
 
     def _largest(self) -> tuple[Tensor, ...]:
-        """The batch of the first epoch with most words to predict, as it is widened."""
-        lengths = self.train_split.target_lengths
-        largest = max(
-            self.epoch(0), key=lambda rows: -(-len(rows) // ROWS) * -(-int(lengths[rows].max() + 1) // COLUMNS)
-        )
-        return self._to_record(self._prepared(largest))
+        """What the largest recorded step takes."""
+        return self._to_record(self.feed.prepared(self.feed.largest()))
 
     def _update(
         self,
@@ -268,42 +211,6 @@ class Trainer:
 
     def _learning_rate(self) -> float:
         return learning_rate(self.settings, self.step, self.evaluations)
-
-    def _tensors(self, rows: Any, all_rows: Any) -> tuple[Tensor, ...]:
-        """Padded ids of these rows, on the device."""
-        return self._on_device(self._ids(rows, all_rows))
-
-    def _ids(self, rows: Any, all_rows: Any) -> tuple[Tensor, ...]:
-        """Padded ids of these rows, in main memory. A process left without any takes one that does not count."""
-        empty = len(rows) == 0
-        rows = all_rows[:1] if empty else rows
-        source, lengths = self.train_split.sources(rows)
-        target_in, target_out = target_pair(*self.train_split.targets(rows))
-        if empty:
-            target_out[:] = PADDING
-        batch = as_rows(source, lengths, EOS), lengths, target_in, target_out
-        return tuple(map(self._on_host, self._widened(*batch)))
-
-    def _widened(self, source: Ids, lengths: Ids, read: Ids, predict: Ids) -> tuple[Ids, Ids, Ids, Ids]:
-        """What is recorded comes in few shapes: with rows that do not count, and longer ones."""
-        if self._recorded is None:
-            return source, lengths, read, predict
-        rows = -len(source) % ROWS
-        of_source, of_target = ((0, -each.shape[1] % COLUMNS) for each in (source, read))
-        return (
-            np.pad(source, ((0, rows), of_source), constant_values=EOS),
-            np.pad(lengths, (0, rows), constant_values=1),
-            np.pad(read, ((0, rows), of_target), constant_values=EOS),
-            np.pad(predict, ((0, rows), of_target), constant_values=PADDING),
-        )
-
-    def _on_host(self, ids: Ids) -> Tensor:
-        """For a GPU in pinned memory, from which it is copied while the device works."""
-        tensor = torch.from_numpy(ids)
-        return tensor.pin_memory() if self.processes.device.type == "cuda" else tensor
-
-    def _on_device(self, ids: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return tuple(each.to(self.processes.device, non_blocking=True) for each in ids)
 
     def _validate(self) -> bool:
         """Evaluate on dev and test; whether this is one of the best to keep. The first process tells the others."""

@@ -84,8 +84,8 @@ def test_they_learn_and_translate_without_the_corpus(composed, trainer, head, da
     corpus = shutil.copytree(data, tmp_path / "corpus")
     options = {"dropout": 0, "max_steps": 60, "validate_every": 60, "learning_rate": 0.02}
     run = trainer(composed(head, **options).model_copy(update={"data": corpus}))
-    rows = next(run._batches())
-    batch = run._tensors(rows, rows)
+    rows = next(run.feed.after(0))
+    batch = run.feed.tensors(rows)
 
     def loss():
         with torch.no_grad():

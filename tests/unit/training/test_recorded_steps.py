@@ -8,8 +8,8 @@ import torch
 
 from trellex.nmt.recorder import WARM_UP
 from trellex.training import recorded_steps
+from trellex.training.feed import COLUMNS, ROWS
 from trellex.training.renumbering import numbered_bits
-from trellex.training.trainer import COLUMNS, ROWS
 
 HEADS = [
     "softmax",
@@ -27,11 +27,11 @@ on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA devic
 @pytest.mark.parametrize("head", HEADS, ids=str)
 def test_a_batch_that_is_widened_teaches_the_same(recipe, trainer, head):
     run = trainer(recipe(head, dropout=0, device="cpu"))
-    rows = next(run._batches())
-    shared, share = run.model.double(), 1 / run.tokens_of(rows)
+    rows = next(run.feed.after(0))
+    shared, share = run.model.double(), 1 / run.feed.tokens_of(rows)
     found = []
-    for run._recorded in (None, object()):
-        batch = run._tensors(rows, rows)
+    for run.feed._is_widened in (False, True):
+        batch = run.feed.tensors(rows)
         loss = shared(*batch).sum()
         found.append((loss, *torch.autograd.grad(loss * share, [*shared.parameters()], allow_unused=True)))
     assert batch[0].shape[0] % ROWS == 0
@@ -49,8 +49,8 @@ def test_they_learn_the_same(recipe, trainer, head, monkeypatch):
     for most in (0, recorded_steps.MOST_RECORDED):
         monkeypatch.setattr(recorded_steps, "MOST_RECORDED", most)
         run = trainer(recipe(head, dropout=0, device="cuda"))
-        batches = run._batches()
-        losses.append([float(run._train_on(run.model, run._prepared(next(batches)))[0]) for _ in range(30)])
+        batches = run.feed.after(0)
+        losses.append([float(run._train_on(run.model, run.feed.prepared(next(batches)))[0]) for _ in range(30)])
     count = len(run._recorded._recordings)
     assert count == 0 if "adaptive" in str(head) else count > 0
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
@@ -106,7 +106,7 @@ def test_they_go_on_where_words_exchange_numbers(recipe, trainer, head):
 def test_chance_is_drawn_anew(recipe, trainer):
     """The same batch again and again, with weights that hardly move: dropout makes every loss another."""
     run = trainer(recipe(dropout=0.5, device="cuda", learning_rate=1e-12))
-    batch = run._prepared(next(run._batches()))
+    batch = run.feed.prepared(next(run.feed.after(0)))
     losses = [float(run._train_on(run.model, batch)[0]) for _ in range(12)]
     assert len(np.unique(losses)) == len(losses)
     run.step = 6

@@ -59,7 +59,7 @@ class TestExchanged:
 def test_the_loss_falls_by_the_gain(recipe, trainer, head):
     run = trainer(recipe(head=head, dropout=0, max_steps=5))
     run.run()
-    model, batches = run.model.eval(), [run._tensors(rows, rows) for rows in run.epoch(0)]
+    model, batches = run.model.eval(), [run.feed.tensors(rows) for rows in run.feed.epoch(0)]
 
     def loss():
         part, found, tokens = model.head.bits, 0.0, 0

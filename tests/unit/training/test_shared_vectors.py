@@ -19,8 +19,8 @@ def is_tied(model):
 
 def test_loss_falls_from_that_of_equal_chances(recipe, trainer):
     run = trainer(recipe(TIED, dropout=0, max_steps=60, validate_every=20, learning_rate=0.01))
-    rows = next(run._batches())
-    source, lengths, target_in, target_out = run._tensors(rows, rows)
+    rows = next(run.feed.after(0))
+    source, lengths, target_in, target_out = run.feed.tensors(rows)
 
     def loss():
         with torch.no_grad():

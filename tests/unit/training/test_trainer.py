@@ -23,6 +23,7 @@ from trellex.text.word_vectors import word_vectors
 from trellex.training import checkpoint
 from trellex.training import trainer as training_loop
 from trellex.training.display import Display
+from trellex.training.feed import Feed
 from trellex.training.loading import load_checkpoint
 from trellex.training.trainer import Trainer
 
@@ -69,9 +70,9 @@ class TestLoop:
     def test_reported_loss_is_the_mean_over_tokens(self, recipe, trainer):
         settings = recipe(dropout=0, max_steps=1, validate_every=1, learning_rate=1e-12)
         run = trainer(settings)
-        rows = next(run._batches())
+        rows = next(run.feed.after(0))
         run.run()
-        source, lengths, target_in, target_out = run._tensors(rows, rows)
+        source, lengths, target_in, target_out = run.feed.tensors(rows)
         with torch.no_grad():
             losses = run.model(source, lengths, target_in, target_out)
         assert metrics(settings.output, "loss")[0][1] == pytest.approx(float(losses.sum() / (target_out >= 0).sum()))
@@ -87,15 +88,16 @@ class TestLoop:
 
     def test_every_epoch_holds_every_pair_once(self, recipe, trainer):
         run = trainer(recipe(batch_sentences=7))
-        stream = run._batches()
+        stream = run.feed.after(0)
         for _ in range(2):
             assert sorted(np.concatenate([next(stream) for _ in range(9)])) == list(range(60))
 
     def test_batches_by_tokens(self, recipe, trainer):
         run = trainer(recipe(batch_sentences=None, batch_tokens=21, max_steps=2))
-        stream = run._batches()
+        stream = run.feed.after(0)
         assert all(
-            len(rows) * (run.train_split.target_lengths[rows].max() + 1) <= 21 for rows in map(next, [stream] * 9)
+            len(rows) * (run.corpus.split("train").target_lengths[rows].max() + 1) <= 21
+            for rows in map(next, [stream] * 9)
         )
         run.run()
         assert run.step == 2
@@ -232,13 +234,13 @@ class TestAhead:
         assert_same_weights(ahead.output, in_time.output, 12)
 
     def test_batches_are_prepared_in_another_thread(self, recipe, trainer, monkeypatch):
-        prepared, threads = Trainer._prepared, set()
+        prepared, threads = Feed.prepared, set()
 
         def observed(self, rows):
             threads.add(threading.current_thread())
             return prepared(self, rows)
 
-        monkeypatch.setattr(Trainer, "_prepared", observed)
+        monkeypatch.setattr(Feed, "prepared", observed)
         trainer(recipe()).run()
         assert len(threads) == 1
         assert threading.current_thread() not in threads
@@ -246,7 +248,7 @@ class TestAhead:
     def test_preparing_draws_nothing_at_random(self, recipe, trainer):
         run = trainer(recipe())
         before = torch.get_rng_state()
-        run._prepared(next(run._batches()))
+        run.feed.prepared(next(run.feed.after(0)))
         assert torch.equal(before, torch.get_rng_state())
 
     def test_no_thread_is_left(self, recipe, trainer, monkeypatch):
@@ -261,7 +263,7 @@ class TestAhead:
         def damaged(rows):
             raise OSError("train.source.ids: cannot be read")
 
-        monkeypatch.setattr(run.train_split, "sources", damaged)
+        monkeypatch.setattr(run.corpus.split("train"), "sources", damaged)
         with pytest.raises(OSError, match="train.source.ids") as caught:
             run.run()
         assert "damaged" in [frame.name for frame in traceback.extract_tb(caught.tb)]

@@ -81,7 +81,8 @@ def codes(
     with errors_explained():
         from trellex.evaluation.code_quality import CodeQuality, NearWords, like_words
         from trellex.files import check_no_other, check_writable
-        from trellex.heads.spec import CodedSpec, HeadSpec
+        from trellex.heads.coded_spec import CodedSpec
+        from trellex.heads.spec import HeadSpec
         from trellex.text.corpus import Corpus
         from trellex.training.text_codes import learned
 

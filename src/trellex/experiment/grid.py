@@ -12,7 +12,8 @@ from pydantic import Field
 
 from trellex.evaluation.result import Cell
 from trellex.experiment.job import ENGINES, Engine, Job
-from trellex.heads.spec import AnyHeadSpec, SoftmaxSpec
+from trellex.heads.softmax_spec import SoftmaxSpec
+from trellex.heads.spec import AnyHeadSpec
 from trellex.nmt.build import build_model
 from trellex.nmt.settings import ModelSettings
 from trellex.nmt.word_codes import WordCodes

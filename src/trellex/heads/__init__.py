@@ -7,8 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+# isort: off
+# all are known by name from then on, and tables have them in this order
+import trellex.heads.softmax_spec
+import trellex.heads.code_spec
+import trellex.heads.shelves_spec
 import trellex.heads.free_spec
-import trellex.heads.rival_spec  # noqa: F401  both are known by name from then on
+import trellex.heads.rival_spec  # noqa: F401
+# isort: on
+
 from trellex.heads.spec import HeadSpec
 
 if TYPE_CHECKING:

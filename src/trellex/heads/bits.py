@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from trellex.arrays import Table, bounded
+from trellex.heads.code_spec import CodeSpec
 from trellex.heads.distribution import CodeDistribution
 from trellex.heads.head import Cost, at_least_single, linear_cost
-from trellex.heads.spec import CodeSpec, size_of
+from trellex.heads.spec import size_of
 
 
 class BitLayer(CodeDistribution, nn.Module):

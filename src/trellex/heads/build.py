@@ -9,6 +9,8 @@ from torch import nn
 from trellex.arrays import as_count
 from trellex.heads.adaptive import AdaptiveHead
 from trellex.heads.binary import BinaryHead
+from trellex.heads.code_spec import BinarySpec, HybridSpec
+from trellex.heads.coded_spec import CodedSpec
 from trellex.heads.differentiated import DifferentiatedHead
 from trellex.heads.free import FreeHead
 from trellex.heads.free_spec import FreeSpec
@@ -17,16 +19,10 @@ from trellex.heads.hierarchical import HierarchicalHead
 from trellex.heads.hybrid import HybridHead
 from trellex.heads.rival_spec import AdaptiveSpec, DifferentiatedSpec, HierarchicalSpec
 from trellex.heads.shelves import ShelvesHead
+from trellex.heads.shelves_spec import ShelvesSpec
 from trellex.heads.softmax import SoftmaxHead
-from trellex.heads.spec import (
-    BinarySpec,
-    CodedSpec,
-    HeadSpec,
-    HybridSpec,
-    ShelvesSpec,
-    SoftmaxSpec,
-    size_of,
-)
+from trellex.heads.softmax_spec import SoftmaxSpec
+from trellex.heads.spec import HeadSpec, size_of
 from trellex.memory import weights_named
 
 HEADS: dict[type[HeadSpec], type[Head]] = {
@@ -47,8 +43,8 @@ def build_head(spec: Any, *, hidden_size: int, vocab: Any, embedding: nn.Embeddi
     Args:
         spec: "softmax", "binary", "binary-ec", "hybrid-N", "hybrid-N-ec", "shelves", "free", or a rival such as
             "hierarchical";
-            or a mapping with that as its "type" and options: the fields of the family's class in `trellex.heads.spec`,
-            such as {"loss": "trellis"}
+            or a mapping with that as its "type" and options, such as {"loss": "trellis"}: the fields of the class of
+            its family, such as `trellex.heads.code_spec.HybridSpec`
         hidden_size: H
         vocab: the vocabulary's size, or a vocabulary with counts
         embedding: the vectors of these words, for heads that are built on them, which neither copy nor save them, and

@@ -31,7 +31,7 @@ from trellex.arrays import (
     pick,
 )
 from trellex.codes import Code
-from trellex.heads.spec import CodeSpec
+from trellex.heads.code_spec import CodeSpec
 from trellex.trellis import between
 
 UNK = 0

@@ -6,7 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from trellex.heads.spec import SAMPLES, HeadSpec, check_drawn
+from trellex.heads.softmax_spec import SAMPLES, check_drawn
+from trellex.heads.spec import HeadSpec
 
 
 class FreeSpec(HeadSpec):

@@ -12,8 +12,10 @@ from torch import Tensor
 
 from trellex.arrays import Table
 from trellex.heads.bits import BitLayer
+from trellex.heads.code_spec import BinarySpec
 from trellex.heads.head import at_least_single
-from trellex.heads.spec import BinarySpec, SoftmaxSpec, size_of
+from trellex.heads.softmax_spec import SoftmaxSpec
+from trellex.heads.spec import size_of
 
 MEMORY = 6  # of a code's trellis
 

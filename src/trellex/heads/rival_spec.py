@@ -7,7 +7,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from trellex.heads.spec import AnyCode, CodedSpec, HeadSpec
+from trellex.heads.coded_spec import AnyCode, CodedSpec
+from trellex.heads.spec import HeadSpec
 from trellex.records import brief
 
 

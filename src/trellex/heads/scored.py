@@ -12,7 +12,7 @@ from trellex.heads.head import Head, at_least_single
 from trellex.heads.projected_words import ProjectedWords
 from trellex.heads.proposals import Proposal
 from trellex.heads.sampled_losses import LOSSES
-from trellex.heads.spec import SoftmaxSpec
+from trellex.heads.softmax_spec import SoftmaxSpec
 from trellex.heads.word_scores import scores_of
 
 

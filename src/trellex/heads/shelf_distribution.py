@@ -27,7 +27,7 @@ from trellex.arrays import (
 )
 from trellex.codes import Code
 from trellex.heads.distribution import Distribution
-from trellex.heads.spec import ShelvesSpec
+from trellex.heads.shelves_spec import ShelvesSpec
 from trellex.trellis import CompleteCode
 from trellex.trellis.convolutional import FUSED_WORDS
 

@@ -12,7 +12,7 @@ from trellex.codes import Code
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
 from trellex.heads.shelf_distribution import ShelfDistribution
 from trellex.heads.shelf_scores import WIDEST, scores_by_shelf
-from trellex.heads.spec import ShelvesSpec
+from trellex.heads.shelves_spec import ShelvesSpec
 from trellex.heads.tied import TiedWords
 
 FEW_SHELVES = 1 << 12  # the scores of all of them take fewer operations than a search

@@ -15,7 +15,7 @@ from trellex.heads.head import Cost, at_least_single, linear_cost
 from trellex.heads.proposals import CodeProposal, proposal_of
 from trellex.heads.scored import ScoredHead
 from trellex.heads.selection import Selection
-from trellex.heads.spec import SoftmaxSpec
+from trellex.heads.softmax_spec import SoftmaxSpec
 from trellex.heads.tied import TiedWords
 
 

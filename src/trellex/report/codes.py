@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trellex.evaluation.bit_errors import BitErrors
+from trellex.heads.coded_spec import CodedSpec
 from trellex.heads.free_spec import FreeSpec
-from trellex.heads.spec import CodedSpec, HeadSpec
+from trellex.heads.spec import HeadSpec
 from trellex.report.blocks import Table
 from trellex.report.formatting import spread
 from trellex.report.paper_table import seeds

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from trellex.evaluation.result import slug
-from trellex.heads.spec import HybridSpec
+from trellex.heads.code_spec import HybridSpec
 from trellex.report.annotations import Point, annotate_points
 from trellex.report.bands import Bands, bleu_by_rarest_word, word_f1
 from trellex.report.blocks import Picture

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trellex.codes import Code
 from trellex.heads.shelf_distribution import Shelving
-from trellex.heads.spec import ShelvesSpec
+from trellex.heads.shelves_spec import ShelvesSpec
 from trellex.runtime.composed import ComposedVectors
 from trellex.runtime.folder import Export, RuntimeManifest
 from trellex.runtime.rows import Rows

@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Protocol
 
+from trellex.heads.code_spec import BinarySpec, HybridSpec
 from trellex.heads.distribution import Distribution
 from trellex.heads.free_spec import FreeSpec
 from trellex.heads.rival_spec import AdaptiveSpec, DifferentiatedSpec, HierarchicalSpec
-from trellex.heads.spec import (
-    BinarySpec,
-    HeadSpec,
-    HybridSpec,
-    ShelvesSpec,
-    SoftmaxSpec,
-)
+from trellex.heads.shelves_spec import ShelvesSpec
+from trellex.heads.softmax_spec import SoftmaxSpec
+from trellex.heads.spec import HeadSpec
 from trellex.runtime.adaptive import AdaptiveLayer
 from trellex.runtime.code import CodeLayer
 from trellex.runtime.composed_shelves import ComposedShelves

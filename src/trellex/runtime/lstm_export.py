@@ -11,7 +11,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from trellex.heads.spec import ShelvesSpec
+from trellex.heads.shelves_spec import ShelvesSpec
 from trellex.runtime.composed import Parts
 from trellex.runtime.folder import RuntimeManifest
 from trellex.runtime.onnx_graph import MICROSOFT, GraphBuilder, Weights, write_graph

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trellex.codes import Code
 from trellex.heads.distribution import Distribution
-from trellex.heads.spec import SoftmaxSpec
+from trellex.heads.softmax_spec import SoftmaxSpec
 from trellex.loaded import LoadedModel
 from trellex.runtime.folder import REMEDY, Export
 from trellex.runtime.layers import layer_of

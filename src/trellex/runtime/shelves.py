@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trellex.arrays import bits_to_number, number_to_bits
 from trellex.codes import Code, load_code
 from trellex.heads.shelf_distribution import ShelfDistribution, Shelving
-from trellex.heads.spec import ShelvesSpec
+from trellex.heads.shelves_spec import ShelvesSpec
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
 from trellex.runtime.rows import Rows
 from trellex.runtime.tied import tied_words

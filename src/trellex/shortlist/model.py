@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.heads.selection import Selection
-from trellex.heads.spec import HeadSpec, SoftmaxSpec
+from trellex.heads.softmax_spec import SoftmaxSpec
+from trellex.heads.spec import HeadSpec
 from trellex.loaded import LoadedModel
 from trellex.search.loop import Ints
 from trellex.shortlist.shortlist import Shortlist

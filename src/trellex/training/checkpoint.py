@@ -17,7 +17,8 @@ from trellex import codes
 from trellex.checksums import check_sums, sha256
 from trellex.codes import Code
 from trellex.files import atomic_folder, atomic_writer, check_file, check_no_other, check_readable, is_full_disk
-from trellex.heads.spec import CodedSpec, HeadSpec
+from trellex.heads.coded_spec import CodedSpec
+from trellex.heads.spec import HeadSpec
 from trellex.kinds import CHECKPOINT, CHECKPOINT_FILE, RUN, STEP_FOLDER, check_kind
 from trellex.nmt.settings import ModelSettings
 from trellex.nmt.word_codes import WORD_CODES, WordCodes

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from trellex.heads.spec import AnyHeadSpec, CodedSpec, HeadSpec
+from trellex.heads.coded_spec import CodedSpec
+from trellex.heads.spec import AnyHeadSpec, HeadSpec
 from trellex.kinds import check_kind
 from trellex.nmt.settings import ModelSettings
 from trellex.records import Record, read_bounded

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trellex.codes import Code, PermutedCode
-from trellex.heads.spec import CodedSpec, HeadSpec
+from trellex.heads.coded_spec import CodedSpec
+from trellex.heads.spec import HeadSpec
 from trellex.text.corpus import Corpus
 from trellex.text.word_vectors import word_vectors
 

@@ -16,7 +16,7 @@ from trellex.experiment import grid as grid_module
 from trellex.experiment.grid import Grid
 from trellex.experiment.runner import Runner, to_be_timed
 from trellex.experiment.status import JobStatus
-from trellex.heads import spec
+from trellex.heads import coded_spec
 from trellex.nmt.build import build_model
 from trellex.nmt.word_codes import WordCodes
 from trellex.text.manifest import PrepareSettings
@@ -53,7 +53,7 @@ class TestCells:
         assert (settings.max_steps, settings.decay_steps, settings.validate_every) == (3, 2, 2)
 
     def test_a_code_by_clusters_is_not_made_before_training(self, write_grid, monkeypatch):
-        monkeypatch.setattr(spec, "cluster_code", None)
+        monkeypatch.setattr(coded_spec, "cluster_code", None)
         head = {"type": "binary-ec", "code": "clusters", "loss": "trellis"}
         (job,) = Grid.load(write_grid({"heads": [head]})).jobs()
         assert job.name == "tiny-en-ja-binary-ec-clusters-trellis-seed-1"

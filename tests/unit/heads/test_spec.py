@@ -9,16 +9,12 @@ import numpy as np
 import pytest
 
 from trellex.codes import FrequencyCode, HuffmanCode, PermutedCode, RandomCode, cluster_code, ordered_code
+from trellex.heads.code_spec import BinarySpec, HybridSpec
 from trellex.heads.free_spec import FreeSpec
 from trellex.heads.rival_spec import AdaptiveSpec, DifferentiatedSpec, HierarchicalSpec
-from trellex.heads.spec import (
-    AnyHeadSpec,
-    BinarySpec,
-    HeadSpec,
-    HybridSpec,
-    ShelvesSpec,
-    SoftmaxSpec,
-)
+from trellex.heads.shelves_spec import ShelvesSpec
+from trellex.heads.softmax_spec import SoftmaxSpec
+from trellex.heads.spec import AnyHeadSpec, HeadSpec
 from trellex.records import Record
 from trellex.text import Vocabulary
 

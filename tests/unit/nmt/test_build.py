@@ -124,7 +124,7 @@ class TestCode:
     def test_clusters_are_made_once_and_not_without_weights(self, monkeypatch):
         made, words = [], Vocabulary.from_counts({f"w{rank}": 20 - rank for rank in range(17)})
         monkeypatch.setattr(
-            "trellex.heads.spec.cluster_code", lambda vectors: made.append(vectors) or cluster_code(vectors)
+            "trellex.heads.coded_spec.cluster_code", lambda vectors: made.append(vectors) or cluster_code(vectors)
         )
         head = {"type": "binary", "code": "clusters"}
         assert build_model(SETTINGS, head, 15, 20, RandomCode(20)).head.code == RandomCode(20)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from trellex.checksums import sha256
 from trellex.codes import RandomCode, cluster_code, load_code, ordered_code
-from trellex.heads import spec
+from trellex.heads import coded_spec
 from trellex.locks import exclusive
 from trellex.text import Corpus, prepare
 from trellex.text.brown import brown_order
@@ -438,7 +438,7 @@ class TestCodesFromText:
     def test_it_is_told_and_made_once(self, recipe, monkeypatch, capsys, head):
         made = []
         for name, make in (("cluster_code", cluster_code), ("ordered_code", ordered_code)):
-            monkeypatch.setattr(spec, name, lambda words, make=make: made.append(len(words)) or make(words))
+            monkeypatch.setattr(coded_spec, name, lambda words, make=make: made.append(len(words)) or make(words))
         Trainer(recipe(head=head), Display("tiny"))
         assert made == [15 if head["type"].startswith("hybrid") else 23]
         kind = {"clusters": "clusters", "brown": "Brown clusters"}[head["code"]]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from trellex.evaluation.bootstrap import Paired, paired_bootstrap
+from trellex.evaluation.result import Score
 from trellex.report.blocks import Table
 from trellex.report.formatting import ABSENT, signed
 from trellex.report.paper_table import seeds
@@ -20,12 +23,23 @@ def comparisons(direction: Direction) -> list[Table]:
     return [_against(direction, base) for base in bases] if TIED in bases else []
 
 
+def shortlists(direction: Direction) -> Table | None:
+    """Each softmax that was tried with a shortlist against the same without, of the first seed; None without any."""
+    headings = ["method", *(each for search in SEARCHES for each in (search, "95 % interval", "p"))]
+    table = Table(f"{direction.title}: BLEU with a shortlist above that without (first seeds)", headings)
+    for method in direction.methods.values():
+        if listed := next((result for result in method.results if result.selection), None):
+            assert listed.selection is not None
+            found = (_paired(listed.selection.scores, listed.scores, search) for search in SEARCHES)
+            table.add(listed.cell.method, *(cell for each in found for cell in cells(each)))
+    return table if table.rows else None
+
+
 def compared(ours: Method, theirs: Method | None, search: str) -> Paired | None:
     """The paired bootstrap of the first seeds; none with itself, or where one did not search that way."""
     if theirs is None or ours is theirs:
         return None
-    one, other = (method.first.scores.get(search) for method in (ours, theirs))
-    return paired_bootstrap(one.sentences, other.sentences) if one and other else None
+    return _paired(ours.first.scores, theirs.first.scores, search)
 
 
 def cells(found: Paired | None) -> tuple[str, str, str]:
@@ -33,6 +47,11 @@ def cells(found: Paired | None) -> tuple[str, str, str]:
     if found is None:
         return ABSENT, ABSENT, ABSENT
     return signed(found.difference), f"{signed(found.low)} to {signed(found.high)}", f"{found.p_value:.3f}"
+
+
+def _paired(ours: Mapping[str, Score], theirs: Mapping[str, Score], search: str) -> Paired | None:
+    one, other = ours.get(search), theirs.get(search)
+    return paired_bootstrap(one.sentences, other.sentences) if one and other else None
 
 
 def _against(direction: Direction, base: str) -> Table:

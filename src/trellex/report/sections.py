@@ -8,7 +8,7 @@ from trellex.evaluation.curve import AVERAGED, ENOUGH
 from trellex.report import figures, paper_table, quality_tables, training_tables
 from trellex.report.blocks import Block, Heading, Paragraph, Picture
 from trellex.report.codes import codes
-from trellex.report.comparisons import LEVEL, comparisons
+from trellex.report.comparisons import LEVEL, comparisons, shortlists
 from trellex.report.output_layers import output_layers
 from trellex.report.overview import overview
 from trellex.report.result_set import Corpus, Direction, ResultSet, methods_of
@@ -146,6 +146,7 @@ def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
         yield from (Heading(3, "Time"), Paragraph("Not measured."))
     yield from _section("Quality", QUALITY, [quality_tables.scores(direction) for direction in directions])
     compared = [table for direction in directions for table in comparisons(direction)]
+    compared += [table for table in map(shortlists, directions) if table is not None]
     yield from _section("Differences to softmax", COMPARISONS, compared)
     by_length = map(quality_tables.length_bands, directions)
     yield from _section("Short and long sentences", LENGTHS, [table for table in by_length if table is not None])

@@ -1,10 +1,10 @@
 """Differences to softmax and to tied softmax, by both ways of searching."""
 
 import pytest
-from synthetic import make_result, save_all
+from synthetic import make_result, save_all, timed_in_int8
 
 from trellex.evaluation.bootstrap import paired_bootstrap
-from trellex.report.comparisons import comparisons
+from trellex.report.comparisons import comparisons, shortlists
 from trellex.report.formatting import signed
 from trellex.report.result_set import ResultSet
 from trellex.report.sections import sections
@@ -102,3 +102,40 @@ class TestWithoutOneOfThem:
         assert [caption for caption in captions if "BLEU above" in caption] == [
             "KFTT en-ja: BLEU above that of softmax (tied) (one seed)"
         ]
+
+
+class TestShortlists:
+    @pytest.fixture
+    def listed(self):
+        """A softmax whose translations with a shortlist are others."""
+        result = timed_in_int8(make_result(sentences=60), 93.0, listed=12.0)
+        result.selection.scores = make_result(bleu=33.0, sentences=60).scores
+        return result
+
+    @pytest.fixture
+    def found(self, listed, tmp_path):
+        return load([listed, make_result(head=TIED, sentences=60)], tmp_path)
+
+    @staticmethod
+    def row(one, other):
+        paired = [paired_bootstrap(one[search].sentences, other[search].sentences) for search in SEARCHES]
+        return [
+            text
+            for each in paired
+            for text in (signed(each.difference), f"{signed(each.low)} to {signed(each.high)}", f"{each.p_value:.3f}")
+        ]
+
+    def test_against_the_same_without(self, listed, found):
+        table = shortlists(found.corpora[0].directions[0])
+        assert table.caption == "KFTT en-ja: BLEU with a shortlist above that without (first seeds)"
+        assert rows(table) == {"softmax": self.row(listed.selection.scores, listed.scores)}
+        assert rows(table)["softmax"][0] != "+0.00"
+        assert table in sections(found)
+
+    def test_against_a_tied_softmax(self, listed, found):
+        _, against_tied = comparisons(found.corpora[0].directions[0])
+        [tied] = found.corpora[0].directions[0].methods["softmax (tied)"].results
+        assert rows(against_tied)["softmax + shortlist"] == self.row(listed.selection.scores, tied.scores)
+
+    def test_none_where_there_are_none(self, made, tmp_path):
+        assert shortlists(load(made, tmp_path).corpora[0].directions[0]) is None

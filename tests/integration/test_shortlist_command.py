@@ -98,3 +98,16 @@ def test_one_of_another_corpus_is_refused(trellex, prepare_options, phrasebook, 
     assert trellex("shortlist", tmp_path / "other", "--output", tmp_path / "lists").exit_code == 0
     refused = trellex("translate", softmax / "run", phrasebook / "test.en", "--shortlist", tmp_path / "lists")
     assert_error(refused, tmp_path / "lists", "was learned from a corpus with other source words", "run `trellex short")
+
+
+def test_a_model_that_takes_no_such_list_is_refused_before_one_is_learned(
+    trellex, data, prepare_options, softmax, tmp_path, monkeypatch
+):
+    assert trellex("prepare", tmp_path / "other", *prepare_options(min_count=3)).exit_code == 0
+    assert trellex("export", softmax / "run", tmp_path / "compact", "--precision", "compact").exit_code == 0
+    monkeypatch.setattr("trellex.shortlist.shortlist.Shortlist.learn", None)
+    command = ("shortlist", data, "--output", tmp_path / "lists", "--model", tmp_path / "compact")
+    assert_error(trellex(*command), tmp_path / "compact", "has no weights for shortlists", "export the model again")
+    command = ("shortlist", tmp_path / "other", "--output", tmp_path / "lists", "--model", softmax / "run")
+    assert_error(trellex(*command), "was learned from a corpus with other source words than the model's")
+    assert not (tmp_path / "lists").exists()

@@ -42,8 +42,9 @@ def shortlist(
     sentences, known ones alone, and how long lists are.
     """
     with errors_explained():
+        import numpy as np
+
         from trellex.files import check_new_file
-        from trellex.shortlist.model import check_head
         from trellex.shortlist.recall import Recall
         from trellex.shortlist.shortlist import Shortlist
         from trellex.text.corpus import Corpus
@@ -52,8 +53,9 @@ def shortlist(
         check_new_file(output)
         corpus = Corpus.open(data)
         plain = None if model is None else load(model)
-        if plain is not None:
-            check_head(plain.head)
+        if model is not None:  # a model that takes no such list is refused before one is learned
+            ends, words = np.zeros(len(corpus.source_vocabulary) + 1, np.int64), np.zeros(0, np.int64)
+            load(model, shortlist=Shortlist.of(corpus.source_vocabulary, corpus.target_vocabulary, ends, words))
         columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
         with Progress(*columns, console=stderr, disable=not stderr.is_terminal) as progress:
             task = progress.add_task("learning translations of words", total=None)

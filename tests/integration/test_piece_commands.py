@@ -10,7 +10,7 @@ import yaml
 from mutations import seal
 
 import trellex as package
-from trellex.text import build_tokenizer
+from trellex.text import Corpus, build_tokenizer
 from trellex.text.tokenizers import build_detokenizer
 
 WAYS = {"bpe": ("bpe", "bpe"), "unigram": ("unigram", "unigram"), "mixed": ("whitespace", "unigram")}
@@ -85,6 +85,20 @@ def test_validation_is_that_of_words(made, trellex, phrasebook, tmp_path):
     found = json.loads(result.stdout)["token BLEU"]
     expected = next(value for key, value in told.items() if "dev BLEU" in key and "average" not in key)
     assert found == pytest.approx(expected, abs=0.3)  # where a piece is unknown, `translate` writes <unk>
+
+
+def test_bleu_with_a_shortlist_is_that_of_words(made, trellex, tmp_path, monkeypatch):
+    """Of a model that writes the pieces of the references."""
+    corpus = Corpus.open(made.data)
+    pieces = [corpus.target_vocabulary.tokens(corpus.split("dev").target(row)) for row in range(40)]
+    found = [[SimpleNamespace(tokens=tokens)] for tokens in pieces]
+    options = ("--head", "softmax", "--max-steps", 1, "--set", f"output={tmp_path / 'run'}")
+    assert trellex("train", made.data.parent / "recipe.yaml", *options).exit_code == 0
+    monkeypatch.setattr("trellex.translator.Translator.search", lambda *_, **__: found)
+    result = trellex("shortlist", made.data, "--output", tmp_path / "words", "--model", tmp_path / "run", "--json")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert min(told["dev token BLEU"], told["dev token BLEU, from lists"]) > 80  # but for unknown pieces
 
 
 def test_scores_and_explanations_show_pieces(made, trellex, phrasebook):

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from trellex.terminal import MODEL_HELP, Json, errors_explained, examples, show, stderr
 
 if TYPE_CHECKING:
-    from trellex.text.corpus import ParallelIds
+    from trellex.text.corpus import Corpus
     from trellex.translator import Translator
 
 
@@ -70,22 +70,23 @@ def shortlist(
         listed = None if model is None else load(model, shortlist=output)
         result: dict[str, Any] = {"file": str(output), "bytes": output.stat().st_size}
         for name in corpus.manifest.settings.splits()[1:]:
-            split = corpus.split(name)
-            recall = Recall.of(found, split)
+            recall = Recall.of(found, corpus.split(name))
             result[f"{name} words in lists"] = round(recall.share, 4)
             result[f"{name} sentences with all"] = round(recall.whole_share, 4)
             result[f"{name} words a list"] = round(recall.mean_size, 1)
             if plain is not None and listed is not None:
-                result[f"{name} token BLEU"] = _token_bleu(plain, split, beam)
-                result[f"{name} token BLEU, from lists"] = _token_bleu(listed, split, beam)
+                result[f"{name} token BLEU"] = _token_bleu(plain, corpus, name, beam)
+                result[f"{name} token BLEU, from lists"] = _token_bleu(listed, corpus, name, beam)
         show(result, as_json)
 
 
-def _token_bleu(translator: Translator, split: ParallelIds, beam: int) -> float:
-    """Of a split, in percent; a line that is too long counts as empty."""
+def _token_bleu(translator: Translator, corpus: Corpus, name: str, beam: int) -> float:
+    """Of a split, in percent: that of words, also of pieces; a line that is too long counts as empty."""
     from trellex.evaluation import token_bleu
     from trellex.search import SearchSettings
 
+    split = corpus.split(name)
     found = translator.search(split.source_lines, SearchSettings(beam), scores=False)
-    tokens = [best[0].tokens if best and not isinstance(best, str) else [] for best in found]
-    return round(token_bleu(list(map(" ".join, tokens)), list(map(" ".join, split.target_tokens))).score, 2)
+    tokens = (best[0].tokens if best and not isinstance(best, str) else [] for best in found)
+    words = map(corpus.target_words, tokens)
+    return round(token_bleu(list(map(" ".join, words)), list(map(" ".join, split.target_tokens))).score, 2)

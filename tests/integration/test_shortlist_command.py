@@ -11,7 +11,7 @@ from test_command_line import assert_error
 def softmax(process, write_recipe, tmp_path_factory):
     """A run, and its export."""
     folder = tmp_path_factory.mktemp("softmax")
-    recipe = write_recipe(folder / "run", head="softmax")
+    recipe = write_recipe(folder / "run", head="softmax", learning_rate=0.03, max_steps=80)
     assert process("train", recipe).exit_code == 0
     result = process("export", folder / "run", folder / "fp32", "--precision", "fp32")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -35,8 +35,19 @@ def test_tells_recall_sizes_and_bleu(lists):
         assert 0.8 < told[f"{split} words in lists"] <= 1
         assert 0 < told[f"{split} sentences with all"] <= told[f"{split} words in lists"]
         assert 30 <= told[f"{split} words a list"] < 200
-        for bleu in ("token BLEU", "token BLEU, from lists"):
-            assert 0 <= told[f"{split} {bleu}"] <= 100
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_bleu_is_that_of_translations(trellex, phrasebook, softmax, lists, tmp_path, split):
+    file, told = lists
+    for options, name in (((), "token BLEU"), (("--shortlist", file), "token BLEU, from lists")):
+        output = tmp_path / name
+        command = ("translate", softmax / "run", phrasebook / f"{split}.en", "--output", output, "--tokens")
+        assert trellex(*command, "--beam", 2, *options).exit_code == 0
+        command = ("evaluate", output, phrasebook / f"{split}.ja", "--language", "ja", "--tokenizer", "whitespace")
+        found = json.loads(trellex(*command, "--resamples", 0, "--json").stdout)["token BLEU"]
+        assert told[f"{split} {name}"] == pytest.approx(found, abs=0.006)
+        assert found > 1
 
 
 def test_the_same_text_gives_the_same_file(trellex, data, lists, tmp_path):

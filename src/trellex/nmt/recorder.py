@@ -67,6 +67,8 @@ class Recorder:
         graph = torch.cuda.CUDAGraph()
         with _ONE_AT_A_TIME, torch.cuda.stream(self._stream):
             torch.cuda.synchronize()
+            if self._first is None:
+                torch.cuda.empty_cache()  # in the midst of a recording PyTorch gives back none of what it keeps
             graph.capture_begin(pool=self._memory, capture_error_mode="thread_local")
             try:
                 result = compute()

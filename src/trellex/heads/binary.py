@@ -34,7 +34,7 @@ class BinaryHead(CodeDistribution, Head):
         if self.decoding == "paper":
             return self.words_or_unknown(numbers)
         words = self.code.table_like(numbers)
-        return numbers if words is None else words[numbers.clamp(min=0)]
+        return numbers if words is None else words[numbers.clamp(min=0)].where(numbers >= 0, -1)
 
     def _loss(self, h: Tensor, target: Tensor) -> Tensor:
         return self.bits.loss(h, target, self.label_smoothing)

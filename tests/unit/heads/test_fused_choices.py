@@ -131,6 +131,16 @@ def test_output_layers_choose_by_them_what_they_choose_without(spec, monkeypatch
     assert torch.equal(found, expected)
 
 
+@pytest.mark.parametrize("code", ["frequency", "random"])
+def test_of_what_is_no_number_no_word_is_the_best(code, monkeypatch):
+    """So that search can tell of damaged weights."""
+    monkeypatch.setattr("trellex.heads.distribution.has_kernels", lambda _: True)
+    head = build_head({"type": "binary-ec", "loss": "trellis", "code": code}, hidden_size=H, vocab=V).to(PLACE)
+    with torch.no_grad():
+        found = head.best_at_once(torch.full((2, H), torch.nan, device=PLACE))
+    assert found.tolist() == [-1, -1]
+
+
 def test_no_rows():
     empty = torch.empty(0, device=PLACE)
     numbers = empty.long()

@@ -13,6 +13,7 @@ from trellex.trellis import CompleteCode
 
 fused_choices = pytest.importorskip("trellex.heads.fused_choices", reason="Triton is not installed")
 fused_shelves = pytest.importorskip("trellex.heads.fused_shelves", reason="Triton is not installed")
+fused_ranking = pytest.importorskip("trellex.trellis.fused_ranking", reason="Triton is not installed")
 fused_words = pytest.importorskip("trellex.trellis.fused_words", reason="Triton is not installed")
 
 PLACE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -100,24 +101,31 @@ def choose(head, h, scores, shelves, log_shelves):
 
 
 @pytest.mark.parametrize(
-    "spec",
+    ("spec", "kernels"),
     [
-        {"type": "binary-ec", "loss": "trellis", "code": "random"},
-        {"type": "binary-ec", "generators": "complete", "memory": 4, "code": "frequency"},
-        {"type": "binary-ec", "decoding": "paper"},
-        {"type": "binary", "decoding": "paper", "code": "random"},
-        {"type": "hybrid-33-ec", "loss": "trellis", "code": "random"},
-        {"type": "hybrid-33-ec", "decoding": "paper"},
-        {"type": "hybrid-33", "decoding": "paper"},
-        {"type": "shelves", "words": 16, "visit": 3, "memory": 4, "code": "random"},
+        ({"type": "binary-ec", "loss": "trellis", "code": "random"}, ["best"]),
+        ({"type": "binary-ec", "generators": "complete", "memory": 4, "code": "frequency"}, ["best"]),
+        ({"type": "binary-ec", "decoding": "paper"}, ["best"]),
+        ({"type": "binary", "decoding": "paper", "code": "random"}, ["best"]),
+        ({"type": "hybrid-33-ec", "loss": "trellis", "code": "random"}, ["best", "of_hybrid"]),
+        ({"type": "hybrid-33-ec", "decoding": "paper"}, ["best"]),
+        ({"type": "hybrid-33", "decoding": "paper"}, ["best"]),
+        (
+            {"type": "shelves", "words": 16, "visit": 3, "memory": 4, "code": "random"},
+            ["ranked", "scores_by_shelf", "of_shelves", "on_further_shelves"],
+        ),
     ],
     ids=str,
 )
-def test_output_layers_choose_by_them_what_they_choose_without(spec, monkeypatch):
+def test_output_layers_choose_by_them_what_they_choose_without(spec, kernels, monkeypatch):
     """Where there is no GPU, as if there was one."""
     torch.manual_seed(4)
     embedding = nn.Embedding(V, 10)
     head, h = build_head(spec, hidden_size=H, vocab=V, embedding=embedding), hidden_states(4.0)
+    asked = []
+    for module in (fused_choices, fused_ranking, fused_shelves, fused_words):
+        for name in {*kernels} & {*vars(module)}:
+            monkeypatch.setattr(module, name, logged(asked, name, getattr(module, name)))
     with torch.no_grad():
         expected = head.best(h)
         if PLACE == "cuda":
@@ -125,10 +133,23 @@ def test_output_layers_choose_by_them_what_they_choose_without(spec, monkeypatch
             embedding.cuda()
         else:
             monkeypatch.setattr(fused_words, "ROWS", 64)
-            for name in ("distribution", "shelf_distribution", "shelves"):
+            for name in ("distribution", "shelf_distribution", "shelves", "shelf_scores"):
                 monkeypatch.setattr(f"trellex.heads.{name}.has_kernels", lambda _: True)
+            monkeypatch.setattr("trellex.trellis.convolutional.has_kernels", lambda _: True)
+        assert not asked
         found = head.best_at_once(h.to(PLACE)).cpu()
     assert torch.equal(found, expected)
+    assert asked == kernels
+
+
+def logged(asked, name, kernel):
+    """A kernel that logs its name."""
+
+    def ask(*arguments, **options):
+        asked.append(name)
+        return kernel(*arguments, **options)
+
+    return ask
 
 
 @pytest.mark.parametrize("code", ["frequency", "random"])

@@ -3,6 +3,7 @@
 import copy
 import pickle
 from itertools import chain
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -135,14 +136,17 @@ def test_in_single_precision_nearly_all_are(model_of, head, device):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the GPU runs the kernels in the other tests")
 def test_shelves_by_kernels_in_the_interpreter(model_of, monkeypatch):
     """More shelves than are read at once."""
-    pytest.importorskip("triton", reason="Triton is not installed")
+    fused_ranking = pytest.importorskip("trellex.trellis.fused_ranking", reason="Triton is not installed")
     monkeypatch.setattr("trellex.search.beam_search.length_limit", lambda _: 6)
     model, sources = recordable.model_on(model_of, "cpu", SHELVES | {"words": 2}, target_size=80), sources_of(3)
     expected = common(model, sources, 3, 2)
     for module in ("distribution", "shelf_distribution", "shelves", "shelf_scores"):
         monkeypatch.setattr(f"trellex.heads.{module}.has_kernels", lambda _: True)
+    ranked = Mock(wraps=fused_ranking.ranked)
+    monkeypatch.setattr(fused_ranking, "ranked", ranked)
     own, _ = beams(model, search_of(model), sources, 3, 2)
     assert_same(own, expected)
+    assert ranked.called
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -12,11 +12,13 @@ from torch import Tensor
 from trellex.heads.fused_shelves import COLUMNS, words_on
 from trellex.trellis import CompleteCode
 from trellex.trellis.fused_ranking import first_of, scores_of_all, warps_for
+from trellex.trellis.launching import on_own_device
 
 BLOCK = 2048  # frequent words to look at together
 MOST_FURTHER = 64  # shelves that one program reads, one after another
 
 
+@on_own_device
 def of_hybrid(logits: Tensor, numbers: Tensor, scores: Tensor, log_sums: Tensor, words: Tensor | None) -> Tensor:
     """The best frequent word, or the best rare one where that is more probable.
 
@@ -61,6 +63,7 @@ def _of_hybrid(
     tl.store(chosen + row, tl.where(is_rare, frequent + rare, word))
 
 
+@on_own_device
 def of_shelves(
     scores: Tensor, shelves: Tensor, log_shelves: Tensor, words: Tensor | None, shelf_bits: int
 ) -> tuple[Tensor, Tensor]:
@@ -108,6 +111,7 @@ def _of_shelves(
     tl.store(log_probs + row, _log_sum(log_shelf) + best - _log_sum(score))
 
 
+@on_own_device
 def on_further_shelves(
     chosen: Tensor, log_probs: Tensor, visit: int, shelves: Tensor, log_shelves: Tensor, logits: Tensor,
     ecc: CompleteCode, shelf_bits: int, states: Tensor, vectors: Tensor, bias: Tensor, words: Tensor | None,

@@ -16,12 +16,15 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from trellex.trellis.launching import on_own_device
+
 NOWHERE = tl.constexpr(-1e30)  # below all scores; finite, so that a difference of two is no NaN
 BLOCK = 4096  # words that a program reads at a time
 WARPS = 8
 ALIGNED = 8  # columns, for matrix units
 
 
+@on_own_device
 def cross_entropy(h: Tensor, weight: Tensor, bias: Tensor, target: Tensor, label_smoothing: float = 0.0) -> Tensor:
     """(1 − ε) · −log P of targets + ε · its mean over all words, ε being `label_smoothing`.
 

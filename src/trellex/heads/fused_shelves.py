@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from trellex import arrays
+from trellex.trellis.launching import on_own_device
 
 LARGEST = tl.constexpr(arrays.LARGEST_SINGLE)  # in place of scores beyond, up or down
 ROWS = 64  # that a program multiplies at a time
@@ -25,6 +26,7 @@ COLUMNS = 64  # of vectors, likewise
 SPLIT = 8  # programs that share the rows of a shelf
 
 
+@on_own_device
 def scores_by_shelf(states: Tensor, shelves: Tensor, words: Tensor, vectors: Tensor, bias: Tensor) -> Tensor:
     """The product of a state with a word's vector, and the word's bias, −inf where there is no word.
 
@@ -42,6 +44,7 @@ def scores_by_shelf(states: Tensor, shelves: Tensor, words: Tensor, vectors: Ten
     return scores
 
 
+@on_own_device
 def scores_by_read(
     states: Tensor, shelves: Tensor, words: Tensor | None, vectors: Tensor, bias: Tensor, width: int, shelf_bits: int
 ) -> Tensor:

@@ -19,6 +19,7 @@ from torch import Tensor
 from trellex import arrays
 from trellex.trellis import kernels
 from trellex.trellis.lattice import Register
+from trellex.trellis.launching import on_own_device
 
 CERTAIN = tl.constexpr(kernels.CERTAIN)
 LARGEST = tl.constexpr(arrays.LARGEST_SINGLE)  # stands for a logit beyond: sums of many stay above NOWHERE
@@ -29,6 +30,7 @@ STATES_OF_A_WARP = 128  # of all words of a program, for 32 threads
 PROGRAMS = 4096  # at most, of one warp each; they take the words in turns
 
 
+@on_own_device
 def log_partition(
     logits: Tensor, register: Register, num_bits: int, size: int | None, with_posterior: bool = False
 ) -> tuple[Tensor, Tensor | None]:

@@ -11,10 +11,12 @@ from torch import Tensor
 
 from trellex.trellis.fused import finite, first_output
 from trellex.trellis.lattice import Register
+from trellex.trellis.launching import on_own_device
 
 WORDS_OF_A_WARP, MOST_WARPS = 256, 16
 
 
+@on_own_device
 def ranked(logits: Tensor, count: int, register: Register, num_bits: int) -> tuple[Tensor, Tensor]:
     """The best of all 2^B words, of equal ones the lower number first, and log P in double precision.
 

@@ -21,12 +21,14 @@ from trellex.trellis.fused import (
     ways_by_register,
 )
 from trellex.trellis.lattice import Register
+from trellex.trellis.launching import on_own_device
 
 ROWS = 1  # side by side in a program
 STATES_OF_A_WARP = 64
 PROGRAMS = 4096  # at most; they take rows in turns
 
 
+@on_own_device
 def sample(logits: Tensor, uniforms: Tensor, register: Register, num_bits: int, size: int | None) -> Tensor:
     """Words drawn with their probabilities. logits [N, L], uniforms [N, C, T] in [0, 1) -> numbers [N, C]"""
     logits, uniforms = logits.double().contiguous(), uniforms.double().contiguous()

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from trellex.trellis.fused import NOWHERE, generator_masks, metric_by_register, score_of_bit
 from trellex.trellis.lattice import Register
+from trellex.trellis.launching import on_own_device
 
 ROWS = 1  # side by side in a program
 STATES_OF_A_WARP, SQUARE_OF_A_WARP = 64, 128  # for 32 threads; words are ranked by comparing each with all
@@ -24,6 +25,7 @@ PROGRAMS = 4096  # at most; they take rows in turns
 DEAD = tl.constexpr(-1e29)  # what is below is no way at all, however much was added to NOWHERE
 
 
+@on_own_device
 def topk(logits: Tensor, k: int, register: Register, num_bits: int, size: int | None) -> tuple[Tensor, Tensor]:
     """The k best words, best first, −1 and −inf where there are fewer. logits [N, L] -> numbers, scores [N, k]"""
     if k == 1:
@@ -47,6 +49,7 @@ def topk(logits: Tensor, k: int, register: Register, num_bits: int, size: int | 
     return numbers, scores.to(kind)
 
 
+@on_own_device
 def best(
     logits: Tensor, register: Register, num_bits: int, size: int | None, with_sum: bool = True
 ) -> tuple[Tensor, Tensor, Tensor]:

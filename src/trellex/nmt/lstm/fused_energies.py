@@ -16,11 +16,14 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from trellex.trellis.launching import on_own_device
+
 WORDS = 32  # of a source sentence that a program looks at together, for scores
 PLACES = 8  # queries or keys, likewise, for gradients
 COLUMNS = 64  # of either
 
 
+@on_own_device
 def energies(queries: Tensor, keys: Tensor, vector: Tensor) -> Tensor:
     """queries [N, T, H], keys [N, S, H], vector [H] -> [N, T, S] in single precision"""
     found: Tensor = _Energies.apply(queries, keys, vector)  # type: ignore[no-untyped-call]

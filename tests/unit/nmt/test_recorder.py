@@ -1,11 +1,12 @@
 """A recorder asks the GPU for what it needs in the right order; here of one that only logs what it is asked."""
 
 from contextlib import nullcontext
+from unittest.mock import Mock
 
 import pytest
 import torch
 
-from trellex.nmt.recorder import Recorder
+from trellex.nmt.recorder import Recorder, WaitsForDeviceError, is_refused_for_others, wait_for_others
 
 
 @pytest.fixture
@@ -22,8 +23,11 @@ def log(monkeypatch):
 
     for name in ("synchronize", "empty_cache"):
         monkeypatch.setattr(torch.cuda, name, lambda name=name: found.append(name))
-    for name, stand_in in {"CUDAGraph": Graph, "Stream": object, "graph_pool_handle": object}.items():
+    stand_ins = {"CUDAGraph": Graph, "Stream": Mock, "current_stream": Mock, "graph_pool_handle": object}
+    for name, stand_in in stand_ins.items():
         monkeypatch.setattr(torch.cuda, name, stand_in)
+    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", found.append)
     monkeypatch.setattr(torch.cuda, "stream", lambda _: nullcontext())
     return found
 
@@ -50,3 +54,21 @@ def test_a_recording_ends_where_it_fails(log):
     assert log[-1] == "end"
     recorder.recorded(lambda: None)
     assert log.count("empty_cache") == 2  # for nothing had been recorded
+
+
+@pytest.mark.parametrize("may_wait", [True, False])
+def test_what_waits_is_found_where_it_may_not(log, may_wait):
+    refusal = RuntimeError("called a synchronizing CUDA operation")
+    with pytest.raises(RuntimeError) as found:
+        Recorder().direct(Mock(side_effect=refusal), may_wait)
+    assert isinstance(found.value, WaitsForDeviceError) != may_wait
+    assert is_refused_for_others(found.value) == may_wait  # another thread saw to it that nothing waits
+    assert log == ([] if may_wait else ["error", 0])
+    wait_for_others()  # which ends, for nobody is kept out
+
+
+def test_other_errors_stay_what_they_are(log):
+    with pytest.raises(torch.OutOfMemoryError):
+        Recorder().direct(Mock(side_effect=torch.OutOfMemoryError("none left")), may_wait=False)
+    assert log == ["error", 0]
+    assert Recorder().direct(lambda: 7, may_wait=False) == 7

@@ -14,7 +14,7 @@ from trellex.trellis import CompleteCode
 if TYPE_CHECKING:  # a report reads such errors without torch
     from torch import Tensor
 
-    from trellex.heads.distribution import CodeDistribution
+    from trellex.heads.code_distribution import CodeDistribution
     from trellex.nmt.model import SearchState, TranslationModel
     from trellex.text.corpus import ParallelIds
 

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from trellex.codes import Code
 from trellex.heads.bits import BitLayer
+from trellex.heads.code_distribution import CodeDistribution
 from trellex.heads.code_spec import BinarySpec
-from trellex.heads.distribution import CodeDistribution
 from trellex.heads.head import Cost, Head
 
 

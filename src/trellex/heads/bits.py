@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from trellex.arrays import Table, bounded
+from trellex.heads.code_distribution import CodeDistribution
 from trellex.heads.code_spec import CodeSpec
-from trellex.heads.distribution import CodeDistribution
 from trellex.heads.head import Cost, at_least_single, linear_cost
 from trellex.heads.spec import size_of
 

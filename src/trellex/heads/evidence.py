@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellex.arrays import Array, is_tensor, log_softmax, number_to_bits, sigmoid
-from trellex.heads.distribution import CodeDistribution, Distribution, HybridDistribution
+from trellex.heads.code_distribution import CodeDistribution
+from trellex.heads.distribution import Distribution
+from trellex.heads.hybrid_distribution import HybridDistribution
 from trellex.heads.shelf_distribution import ShelfDistribution
 from trellex.trellis import CompleteCode, ConvolutionalCode
 

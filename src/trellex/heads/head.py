@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from trellex.codes import Code
-from trellex.heads.distribution import CodeDistribution, Distribution, on_rows
+from trellex.heads.code_distribution import CodeDistribution
+from trellex.heads.distribution import Distribution, on_rows
 from trellex.heads.spec import HeadSpec, size_of
 
 

@@ -11,8 +11,9 @@ from trellex.arrays import bounded
 from trellex.heads.bits import BitLayer
 from trellex.heads.code_spec import HybridSpec
 from trellex.heads.cross_entropy import cross_entropy
-from trellex.heads.distribution import HybridDistribution, on_rows
+from trellex.heads.distribution import on_rows
 from trellex.heads.head import Cost, Head, at_least_single, linear_cost
+from trellex.heads.hybrid_distribution import HybridDistribution
 
 
 class HybridHead(HybridDistribution, Head):

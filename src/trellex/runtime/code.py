@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from trellex.arrays import log_softmax
 from trellex.codes import Code, FrequencyCode, load_code
+from trellex.heads.code_distribution import CodeDistribution
 from trellex.heads.code_spec import CodeSpec
-from trellex.heads.distribution import CodeDistribution
 from trellex.runtime.folder import REMEDY, Export, RuntimeManifest
 from trellex.runtime.rows import SMALL, Rows
 from trellex.trellis.lattice import lattice_of

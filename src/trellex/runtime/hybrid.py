@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from trellex.heads.distribution import HybridDistribution
+from trellex.heads.hybrid_distribution import HybridDistribution
 from trellex.runtime.code import CodeLayer
 from trellex.runtime.folder import Export, RuntimeManifest
 from trellex.runtime.rows import SMALL

@@ -8,7 +8,9 @@ from scipy.stats import chisquare
 
 from trellex.codes import FrequencyCode, HuffmanCode, RandomCode
 from trellex.heads import HeadSpec
-from trellex.heads.distribution import UNK, CodeDistribution, HybridDistribution, SoftmaxDistribution
+from trellex.heads.code_distribution import UNK, CodeDistribution
+from trellex.heads.distribution import SoftmaxDistribution
+from trellex.heads.hybrid_distribution import HybridDistribution
 from trellex.heads.shelf_distribution import ShelfDistribution
 from trellex.trellis import CompleteCode, ConvolutionalCode, IdentityCode
 

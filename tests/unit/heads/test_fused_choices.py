@@ -133,7 +133,7 @@ def test_output_layers_choose_by_them_what_they_choose_without(spec, kernels, mo
             embedding.cuda()
         else:
             monkeypatch.setattr(fused_words, "ROWS", 64)
-            for name in ("distribution", "shelf_distribution", "shelves", "shelf_scores"):
+            for name in ("code_distribution", "shelf_distribution", "shelves", "shelf_scores"):
                 monkeypatch.setattr(f"trellex.heads.{name}.has_kernels", lambda _: True)
             monkeypatch.setattr("trellex.trellis.convolutional.has_kernels", lambda _: True)
         assert not asked
@@ -155,7 +155,7 @@ def logged(asked, name, kernel):
 @pytest.mark.parametrize("code", ["frequency", "random"])
 def test_of_what_is_no_number_no_word_is_the_best(code, monkeypatch):
     """So that search can tell of damaged weights."""
-    monkeypatch.setattr("trellex.heads.distribution.has_kernels", lambda _: True)
+    monkeypatch.setattr("trellex.heads.code_distribution.has_kernels", lambda _: True)
     head = build_head({"type": "binary-ec", "loss": "trellis", "code": code}, hidden_size=H, vocab=V).to(PLACE)
     with torch.no_grad():
         found = head.best_at_once(torch.full((2, H), torch.nan, device=PLACE))

@@ -565,7 +565,7 @@ class TestMistakes:
     [
         "from trellex.heads import HeadSpec; print(HeadSpec.parse('hybrid-9-ec').label)",
         "from trellex.heads.spec import HeadSpec; print(HeadSpec.parse({'type': 'hybrid-9-ec'}).label)",
-        "from trellex.heads.distribution import CodeDistribution; print('hybrid-9-ec (exact decoding)')",
+        "from trellex.heads.code_distribution import CodeDistribution; print('hybrid-9-ec (exact decoding)')",
     ],
 )
 def test_it_needs_no_torch(statement):

@@ -140,7 +140,7 @@ def test_shelves_by_kernels_in_the_interpreter(model_of, monkeypatch):
     monkeypatch.setattr("trellex.search.beam_search.length_limit", lambda _: 6)
     model, sources = recordable.model_on(model_of, "cpu", SHELVES | {"words": 2}, target_size=80), sources_of(3)
     expected = common(model, sources, 3, 2)
-    for module in ("distribution", "shelf_distribution", "shelves", "shelf_scores"):
+    for module in ("code_distribution", "shelf_distribution", "shelves", "shelf_scores"):
         monkeypatch.setattr(f"trellex.heads.{module}.has_kernels", lambda _: True)
     ranked = Mock(wraps=fused_ranking.ranked)
     monkeypatch.setattr(fused_ranking, "ranked", ranked)

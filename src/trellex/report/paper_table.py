@@ -117,7 +117,7 @@ def _sizes(direction: Direction, name: str, paper: Row | None, with_paper: bool)
         bits = ABSENT if size.bits is None else str(size.bits)
         outputs, parameters = f"{size.outputs:,}", f"{size.output_parameters:,}"
         share = one_in(size.times_smaller)
-        whole = f"{size.share_of_all:.3f}"
+        whole = f"{direction.share_of_all(name):.3f}"
     cells = [bits, outputs, parameters, share, whole]
     if with_paper:
         cells.insert(4, one_in(paper.output_ratio if paper else None))

@@ -79,6 +79,16 @@ class Direction:
         alike = cell.model_copy(update={"head": HeadSpec.parse("softmax"), "variant": None}).method
         return alike if alike in self.methods else "softmax"
 
+    def share_of_all(self, method: str) -> float:
+        """All parameters of a method's model, of those of the softmax that it is compared with, of whatever sizes.
+
+        Where there is none of text that is cut alike, the model is compared with itself with a softmax.
+        """
+        own, softmax = self.methods[method].first, self.methods.get(self.softmax_of(method))
+        if softmax is None or softmax.first.cell.cut != own.cell.cut:
+            return own.size.share_of_all
+        return own.size.all_parameters / softmax.first.size.all_parameters
+
     def test_bleu(self, method: str) -> list[float]:
         """Of each seed of a method, of the same kind for all methods; nothing of one that is not there."""
         results = self.methods[method].results if method in self.methods else ()

@@ -52,6 +52,17 @@ class TestQualityAndSize:
             "–", "65,536", "33,619,968", "1/1", "1/1", "1.000", "1.000",
         ]  # fmt: skip
 
+    def test_a_variant_of_other_sizes_is_compared_with_the_softmax_that_was_trained(self, tmp_path):
+        """Not with a softmax model of its own sizes, which nobody has trained."""
+        small, pieces = make_result(head="binary", sentences=9), make_result(head="binary-ec", sentences=9)
+        small.cell.variant, small.size.all_parameters = "small", 20_000_000
+        pieces.cell.cut, pieces.rarest, pieces.bands = "bpe 64", [], []
+        corpus = ResultSet.load(save_all([make_result(sentences=9), small, pieces], tmp_path)).corpora[0]
+        found = rows(paper_table.quality_and_size(corpus))
+        softmax = 2 * 512 * 65536 + 10_000_000 + 513 * 65536
+        assert texts(found["binary, small"])[-2] == f"{20_000_000 / softmax:.3f}"
+        assert texts(found["binary-ec, bpe 64"])[-2] == f"{pieces.size.share_of_all:.3f}"
+
     def test_best_and_second(self, kftt):
         found = rows(paper_table.quality_and_size(kftt))
         assert {name: cells[0].emphasis for name, cells in found.items() if cells[0].emphasis} == {

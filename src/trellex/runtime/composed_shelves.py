@@ -33,6 +33,7 @@ class ShelvedParts(NamedTuple):
     own_begins: Ints  # the first of them on every shelf, and the end  [S + 1]
     layout: Ints  # that of `Windows`  [3, B]
     shelf_bits: int
+    numbers: Ints  # of the words of all shelves, by which they are composed; none if those find shelves, too  [S · P]
 
     @classmethod
     def of(cls, vectors: ComposedVectors, bias: Floats, shelving: Shelving) -> ShelvedParts:
@@ -45,7 +46,9 @@ class ShelvedParts(NamedTuple):
         layout = vectors.windows.layout.array
         project = Rows.of_vectors(vectors.project, is_rounded=False)
         residuals, frequent = np.asarray(vectors.residuals)[ids], (own, place[order], begins)
-        return cls(windows, residuals, project, bias[ids], *frequent, layout, shelving.shelf_bits)
+        finds_shelves = np.array_equal(vectors.numbers, shelving.code.numbers(np.arange(shelving.vocab_size)))
+        numbers = vectors.numbers[ids[:0] if finds_shelves else ids]
+        return cls(windows, residuals, project, bias[ids], *frequent, layout, shelving.shelf_bits, numbers)
 
 
 class ComposedShelves(FoundShelves):

@@ -360,22 +360,15 @@ def _visit_rows(states, number, shelves, words, scores):
 
 
 def _visit_parts(states, number, shelves, words, scores):
-    """Windows of the bits that find a shelf are added up once, those of places by doubling what there is."""
     (parts,), (units, steps, excess, of_windows, of_residuals) = words, states
-    windows, residual, layout, own = of_windows[number], of_residuals[number], parts.layout, parts.own
+    windows, residual, own = of_windows[number], of_residuals[number], parts.own
     width, sums = scores.shape[1], np.empty(scores.shape[1], np.float32)
     for rank in range(len(shelves)):
         shelf, found = shelves[rank], scores[rank]
-        found[0] = 0.0
-        for bit in range(parts.shelf_bits):
-            found[0] += windows[_window(layout, bit, shelf)]
-        for bit in range(parts.shelf_bits, layout.shape[1]):
-            half = 1 << (bit - parts.shelf_bits)
-            for place in range(min(half, width)):
-                score, code = found[place], shelf + (place << parts.shelf_bits)
-                if place + half < width:
-                    found[place + half] = score + windows[_window(layout, bit, code + (1 << bit))]
-                found[place] = score + windows[_window(layout, bit, code)]
+        if len(parts.numbers):
+            _add_windows(windows, parts.layout, parts.numbers[shelf * width : (shelf + 1) * width], found)
+        else:
+            _add_windows_of_shelf(windows, parts.layout, shelf, parts.shelf_bits, found)
         for place in range(width):
             total, row = np.float32(0), shelf * width + place
             for column in range(len(residual)):
@@ -387,6 +380,30 @@ def _visit_parts(states, number, shelves, words, scores):
             _add_products(*state, own.weight, own.scales, own.bias, first, own.fast, 0, of_own)
             for place in range(first, end):
                 found[parts.own_places[place]] += sums[place - first]
+
+
+@compiled
+def _add_windows(windows, layout, numbers, found):
+    """The sums over the windows of words, by their numbers. numbers [W] -> found [W]"""
+    for place in range(len(found)):
+        found[place] = 0.0
+        for bit in range(layout.shape[1]):
+            found[place] += windows[_window(layout, bit, numbers[place])]
+
+
+@compiled
+def _add_windows_of_shelf(windows, layout, shelf, shelf_bits, found):
+    """The same where shelf and place are the number: the bits of the shelf once, those of places by doubling."""
+    found[0] = 0.0
+    for bit in range(shelf_bits):
+        found[0] += windows[_window(layout, bit, shelf)]
+    for bit in range(shelf_bits, layout.shape[1]):
+        half = 1 << (bit - shelf_bits)
+        for place in range(min(half, len(found))):
+            score, code = found[place], shelf + (place << shelf_bits)
+            if place + half < len(found):
+                found[place + half] = score + windows[_window(layout, bit, code + (1 << bit))]
+            found[place] = score + windows[_window(layout, bit, code)]
 
 
 @compiled

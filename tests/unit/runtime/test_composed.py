@@ -29,7 +29,7 @@ TIED = {"type": "softmax", "tied": True}
 SHELVES = {"type": "shelves", "words": 8, "visit": 2, "memory": 3, "code": "random"}
 OPTIONS = {"embeddings": COMPOSED, "target_size": 300, "hidden_size": 32}
 TEXT = TextSettings(source_language="en", target_language="de", source_tokenizer="moses", target_tokenizer="moses")
-HEADS = ["softmax", "binary-ec", "hybrid-9-ec", TIED, SHELVES]
+HEADS = ["softmax", "binary-ec", "hybrid-9-ec", TIED, SHELVES, {**SHELVES, "code": "frequency"}]
 
 
 def vectors_of(code, memory, frequent=10):

@@ -57,8 +57,11 @@ def layer_of(shape, gain, is_rounded, fast=None):
     return layer, log_probs
 
 
-def composed_of(shape, gain, fast, frequent):
-    """The same of words whose vectors are composed; what compiled code rounds is rounded here as well."""
+def composed_of(shape, gain, fast, frequent, seed=1):
+    """The same of words whose vectors are composed; what compiled code rounds is rounded here as well.
+
+    seed: of the code of those vectors, 1 for that of shelves
+    """
     vocab_size, words, visit, memory = shape
     code, random = RandomCode(vocab_size, 1), np.random.default_rng(3)
     spec = HeadSpec.parse({"type": "shelves", "words": words, "visit": visit, "memory": memory, "code": code})
@@ -68,7 +71,7 @@ def composed_of(shape, gain, fast, frequent):
     project = (gain / 100 * random.normal(size=(3, SIZE)) / SIZE**0.5).astype(np.float32)
     residuals, bias = random.integers(-127, 128, (vocab_size, 3), np.int8), gain * random.normal(size=vocab_size)
     parts = table.astype(np.float32), residuals, project, own.astype(np.float32)
-    vectors = ComposedVectors(code, 4, *parts)
+    vectors = ComposedVectors(RandomCode(vocab_size, seed), 4, *parts)
     turn = np.eye(SIZE, dtype=np.float32)[random.permutation(SIZE)]  # exact, so that all round alike
     project_first = Rows.of_vectors(turn, is_rounded=False)
     with patch("trellex.runtime.pruned_argmax.is_supported", return_value=fast is True):
@@ -138,8 +141,9 @@ def test_the_best_of_all_words(shape, gain, is_rounded, fast):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("fast", FAST)
 @pytest.mark.parametrize("frequent", [0, 1, 30])
-def test_the_best_of_composed_words(shape, gain, fast, frequent):
-    check_best(*composed_of(shape, GAINS[gain], fast, frequent))
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_best_of_composed_words(shape, gain, fast, frequent, seed):
+    check_best(*composed_of(shape, GAINS[gain], fast, frequent, seed))
 
 
 def check_best(layer, log_probs):

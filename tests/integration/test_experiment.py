@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from trellex.evaluation import token_bleu
+from trellex.evaluation.bands import word_bands
 from trellex.evaluation.result import Result
 from trellex.experiment.display import STYLES
 from trellex.experiment.job import Job
@@ -276,7 +277,7 @@ def test_unknown_source_words_by_their_spelling(write_grid, prepare_options, tre
     test = Corpus.open(tmp_path / "data").split("test")
     assert plain.unknown == composed.unknown == [int((test.source(row) == UNK).sum()) for row in range(len(test))]
     assert any(plain.unknown)
-    assert plain.spelled is None
+    assert (plain.spelled, plain.spelled_bands) == (None, None)
     (tmp_path / "test.en").write_text("\n".join(test.source_lines) + "\n")
     for search, width in (("greedy", 1), ("beam 5", 5)):
         options = ("--tokens", "--spell-unknown", "--beam", width)
@@ -284,6 +285,10 @@ def test_unknown_source_words_by_their_spelling(write_grid, prepare_options, tre
         expected = token_bleu(lines, [" ".join(words) for words in test.target_tokens]).score
         assert composed.spelled[search].token_bleu == pytest.approx(expected)
         assert composed.spelled[search].sentences != composed.scores[search].sentences
+        if search == "greedy":
+            found = [line.split() for line in lines]
+            vocabulary = Corpus.open(tmp_path / "data").target_vocabulary
+            assert composed.spelled_bands == word_bands(found, test.target_tokens, vocabulary) != composed.bands
 
 
 @pytest.mark.slow

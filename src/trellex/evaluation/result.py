@@ -138,6 +138,7 @@ class Result(Record):
     spelled: dict[str, Score] | None = None  # if those can be read by codes of words that are written like them
     rarest: list[int]  # the rank of the rarest word of each reference; the size of the vocabulary if unknown
     bands: list[WordBand]  # neither is there if the target is cut into pieces, whose ranks are not those of words
+    spelled_bands: list[WordBand] | None = None  # of what was read by spelling, if it was; not known of older results
     bit_errors: BitErrors | None  # on the test set; None without bits
     timing: Timing | None = None
 

@@ -53,7 +53,7 @@ def score(job: Job) -> None:
     corpus = Corpus.open(job.recipe.data)
     dev, test, vocabulary = corpus.split("dev"), corpus.split("test"), corpus.target_vocabulary
     references = test.target_tokens
-    translations = _translations(loaded.model, corpus)
+    translations, spelled = _translations(loaded.model, corpus), _spelled(loaded, corpus)
     has_ranks = not corpus.manifest.settings.has_pieces("target")  # of words, by their frequency
     Result(
         cell=job.cell,
@@ -70,9 +70,10 @@ def score(job: Job) -> None:
         scores=_scores(translations, corpus),
         selection=_selection(job, loaded, corpus) if job.shortlist else None,
         unknown=[int((test.source(row) == UNK).sum()) for row in range(len(test))],
-        spelled=_spelled(loaded, corpus),
+        spelled=_scores(spelled, corpus) if spelled else None,
         rarest=rarest_ranks(references, vocabulary) if has_ranks else [],
         bands=word_bands(translations["greedy"], references, vocabulary) if has_ranks else [],
+        spelled_bands=word_bands(spelled["greedy"], references, vocabulary) if has_ranks and spelled else None,
         bit_errors=bit_errors(loaded.model, test),
     ).save(job.result_file)
 
@@ -100,14 +101,14 @@ def _selection(job: Job, loaded: LoadedModel[TranslationModel], corpus: Corpus) 
     )
 
 
-def _spelled(loaded: LoadedModel[TranslationModel], corpus: Corpus) -> dict[str, Score] | None:
+def _spelled(loaded: LoadedModel[TranslationModel], corpus: Corpus) -> dict[str, list[list[str]]] | None:
     """Translate it once more, unknown words read by their spelling; None of a model that cannot."""
     if loaded.model.source_code is None:
         return None
     words = OpenVocabulary(loaded.source_vocabulary, loaded.model.source_code)
     tokenizer = loaded.text.tokenizer("source", loaded.pieces)
     sources = [words.ids(tokenizer.tokenize(line)) for line in corpus.split("test").source_lines]
-    return _scores(_translations(loaded.model, corpus, sources), corpus)
+    return _translations(loaded.model, corpus, sources)
 
 
 def _score(translations: Sequence[list[str]], references: Sequence[list[str]], text: PrepareSettings) -> Score:

@@ -88,6 +88,16 @@ def word_f1(direction: Direction) -> Bands | None:
 
     Of methods that have words alone; None if there are none.
     """
+    return _f1(direction, direction.methods)
+
+
+def spelled_word_f1(direction: Direction) -> Bands | None:
+    """The same of methods that can read unknown source words by their spelling, as they are and when they do."""
+    methods = {name: each for name, each in spelled_too(direction).items() if each.first.spelled_bands}
+    return _f1(direction, methods) if methods else None
+
+
+def _f1(direction: Direction, methods: Mapping[str, Method]) -> Bands | None:
     example = direction.ranked
     if example is None:
         return None
@@ -99,7 +109,7 @@ def word_f1(direction: Direction) -> Bands | None:
     ]
     values = {
         name: [[result.bands[place].f1 for place in known] for result in method.results]
-        for name, method in direction.methods.items()
+        for name, method in methods.items()
         if method.first.bands
     }
     return Bands(groups, values)

@@ -6,7 +6,14 @@ import numpy as np
 
 from trellex.evaluation.bootstrap import bootstrap
 from trellex.evaluation.result import Score
-from trellex.report.bands import Bands, bleu_by_length, bleu_by_rarest_word, bleu_by_unknown_words, word_f1
+from trellex.report.bands import (
+    Bands,
+    bleu_by_length,
+    bleu_by_rarest_word,
+    bleu_by_unknown_words,
+    spelled_word_f1,
+    word_f1,
+)
 from trellex.report.blocks import Table
 from trellex.report.comparisons import cells, compared
 from trellex.report.formatting import ABSENT, spread
@@ -81,6 +88,13 @@ def f1_bands(direction: Direction) -> Table | None:
     """F1 of words by frequency; none if no method has words."""
     bands = word_f1(direction)
     return bands and _bands(f"{direction.title}: F1 of words by rank, % ({seeds(direction)})", bands, "words")
+
+
+def spelled_f1_bands(direction: Direction) -> Table | None:
+    """The same with and without reading unknown source words by their spelling; none if no method can."""
+    bands = spelled_word_f1(direction)
+    caption = f"{direction.title}: F1 of words by rank, with and without spelling, % ({seeds(direction)})"
+    return bands and _bands(caption, bands, "words")
 
 
 def _bands(caption: str, bands: Bands, unit: str) -> Table:

@@ -94,7 +94,8 @@ BANDS = (
 UNKNOWN = (
     "Greedy token BLEU of the sentences whose source has words that are not in the vocabulary, and of all others. "
     "Such a word is read as one symbol; spelling: by the code of known words that are written like it, which models "
-    "with composed vectors can. A translation never has an unknown target word, whose F1 is 0 for all models of words."
+    "with composed vectors can, and what that changes for known target words by their frequency is told of those. A "
+    "translation never has an unknown target word, whose F1 is 0 for all models of words."
 )
 LENGTHS = "Token BLEU of the checkpoint that is best on dev. A reference's length is in tokens."
 TRAINING = (
@@ -163,7 +164,8 @@ def _corpus(corpus: Corpus, styles: figures.Styles) -> Iterator[Block]:
         by_rank += [table for table in tables if table is not None]
         by_rank += _pictures([direction], figures.frequency_bands, styles)
     yield from _section("Frequent and rare words", BANDS, by_rank)
-    unknown = map(quality_tables.unknown_bands, directions)
+    of_unknown = quality_tables.unknown_bands, quality_tables.spelled_f1_bands
+    unknown = [make(direction) for direction in directions for make in of_unknown]
     yield from _section("Words that training has not seen", UNKNOWN, [table for table in unknown if table is not None])
 
 

@@ -25,7 +25,7 @@ def spelled_too(direction: Direction) -> dict[str, Method]:
     found: dict[str, Method] = {}
     for name, method in direction.methods.items():
         found[name] = method
-        spelled = tuple(each.model_copy(update={"scores": each.spelled}) for each in method.results if each.spelled)
+        spelled = tuple(_as_spelled(result) for result in method.results if result.spelled)
         if spelled:
             found[spelled[0].cell.spelled_method] = Method(method.head, spelled)
     return found
@@ -44,6 +44,11 @@ def pareto_front(points: Iterable[tuple[float, float]]) -> list[tuple[float, flo
         if not front or quality > front[-1][1]:
             front.append((time, quality))
     return front
+
+
+def _as_spelled(result: Result) -> Result:
+    """What a result tells of its model when that reads unknown words by their spelling."""
+    return result.model_copy(update={"scores": result.spelled, "bands": result.spelled_bands or []})
 
 
 def _listed(result: Result) -> Result:

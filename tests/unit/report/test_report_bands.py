@@ -16,6 +16,7 @@ from trellex.report.bands import (
     length_label,
     rank_label,
     sentence_groups,
+    spelled_word_f1,
     word_f1,
 )
 from trellex.report.result_set import ResultSet
@@ -130,6 +131,17 @@ class TestValues:
             for name, score in (("binary", plain.scores["greedy"]), ("binary + spelling", spelled["greedy"]))
         }
         assert bleu_by_unknown_words(direction) is None
+
+    def test_f1_with_and_without_spelling(self, direction, tmp_path):
+        plain, other = make_result(head="binary"), make_result(bleu=20.0)
+        spelled = plain.model_copy(update={"spelled": other.scores, "spelled_bands": other.bands})
+        found = spelled_word_f1(ResultSet.load(save_all([other, spelled], tmp_path)).corpora[0].directions[0])
+        assert found.values == {
+            name: [[band.f1 for band in result.bands[:4]]]
+            for name, result in (("binary", plain), ("binary + spelling", other))
+        }
+        assert found.values["binary"] != found.values["binary + spelling"]
+        assert spelled_word_f1(direction) is None
 
     def test_f1(self, direction):
         """Of the first band 2 · right / (translated + expected); unknown words are left out."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from trellex.evaluation.result import Timing
 from trellex.report.blocks import Cell, Table, best_two
-from trellex.report.formatting import ABSENT, mean, one_in, ratio, significant, spread, times
+from trellex.report.formatting import ABSENT, mean, one_in, ratio, share, significant, spread, times
 from trellex.report.paper import TIMED_DIRECTION, Row, paper_rows
 from trellex.report.result_set import Corpus, Direction, methods_of
 
@@ -111,14 +111,14 @@ def _paper_bleu(paper: Row | None, direction: str) -> str:
 
 def _sizes(direction: Direction, name: str, paper: Row | None, with_paper: bool) -> list[str]:
     """The cells of a method's size, the paper's ratios between them."""
-    share, whole, bits, outputs, parameters = ABSENT, ABSENT, ABSENT, ABSENT, ABSENT
+    of_softmax, whole, bits, outputs, parameters = ABSENT, ABSENT, ABSENT, ABSENT, ABSENT
     if name in direction.methods:
         size = direction.methods[name].first.size
         bits = ABSENT if size.bits is None else str(size.bits)
         outputs, parameters = f"{size.outputs:,}", f"{size.output_parameters:,}"
-        share = one_in(size.times_smaller)
+        of_softmax = share(size.times_smaller)
         whole = f"{direction.share_of_all(name):.3f}"
-    cells = [bits, outputs, parameters, share, whole]
+    cells = [bits, outputs, parameters, of_softmax, whole]
     if with_paper:
         cells.insert(4, one_in(paper.output_ratio if paper else None))
         cells.append(f"{paper.all_ratio:.3f}" if paper else ABSENT)

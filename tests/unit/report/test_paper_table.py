@@ -63,6 +63,12 @@ class TestQualityAndSize:
         assert texts(found["binary, small"])[-2] == f"{20_000_000 / softmax:.3f}"
         assert texts(found["binary-ec, bpe 64"])[-2] == f"{pieces.size.share_of_all:.3f}"
 
+    def test_what_is_larger_than_a_softmax_is_told_as_so_many_times_that(self, tmp_path):
+        larger = make_result(head="binary", sentences=9)
+        larger.size.output_parameters = 2 * larger.size.softmax_parameters
+        corpus = ResultSet.load(save_all([make_result(sentences=9), larger], tmp_path)).corpora[0]
+        assert texts(rows(paper_table.quality_and_size(corpus))["binary"])[5] == "2.00 ×"
+
     def test_best_and_second(self, kftt):
         found = rows(paper_table.quality_and_size(kftt))
         assert {name: cells[0].emphasis for name, cells in found.items() if cells[0].emphasis} == {

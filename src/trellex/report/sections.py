@@ -85,7 +85,8 @@ BIT_ERRORS = (
 CODES = (
     "Output layers that differ in nothing but which bits a word has. BLEU is of tokens, with the checkpoint that is "
     "best on dev. Free codes, bits that learn, have a layer of their own. Wrong bits, where bits are read one by one, "
-    "are those of the section before."
+    "are those of the section before; the zeros that fill up Huffman codes count among them, so that codes compare by "
+    "wrong words."
 )
 BANDS = (
     "Greedy search. Ranks are by frequency in training. Sentences are grouped by their rarest reference word; F1 is of "

@@ -104,6 +104,7 @@ FOLDERS = [
     FolderTarget("export", workspace.EXPORT, _translations),
     FolderTarget("shelves-export", workspace.SHELVES, _translations),
     FolderTarget("free-export", workspace.FREE, _translations),
+    FolderTarget("compact-export", workspace.COMPACT, _translations),
     FolderTarget("checkpoint", workspace.CHECKPOINT, _translations),
     FolderTarget("run", workspace.RUN, _translations),
     FolderTarget("resume", workspace.RUN, _end),
@@ -111,5 +112,6 @@ FOLDERS = [
     FolderTarget("sealed-export", workspace.EXPORT, _translations, manifest=EXPORT_FILE),
     FolderTarget("sealed-shelves-export", workspace.SHELVES, _translations, manifest=EXPORT_FILE),
     FolderTarget("sealed-free-export", workspace.FREE, _translations, manifest=EXPORT_FILE),
+    FolderTarget("sealed-compact-export", workspace.COMPACT, _translations, manifest=EXPORT_FILE),
     FolderTarget("sealed-resume", workspace.RUN, _end, manifest=f"{workspace.LAST}/{CHECKPOINT_FILE}"),
 ]

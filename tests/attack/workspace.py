@@ -13,10 +13,12 @@ PAIRS, HELD_OUT = 60, 6
 STEPS, MORE_STEPS = 120, 4  # of the run, and of going on with it
 LINES = 3  # to translate
 LAST = f"step-{STEPS:09d}"  # of the run's checkpoints
-CORPUS, RUN, CHECKPOINT, EXPORT, SHELVES, FREE = "corpus", "run", f"run/{LAST}", "export", "shelves", "free"
+CORPUS, RUN, CHECKPOINT, EXPORT = "corpus", "run", f"run/{LAST}", "export"
+SHELVES, FREE, COMPACT = "shelves", "free", "compact"  # further exports
 HEAD = {"type": "hybrid-16-ec", "loss": "trellis", "code": "random"}
 SHELVES_HEAD = {"type": "shelves", "code": "random", "words": 4, "visit": 2, "memory": 3}
 FREE_HEAD = {"type": "free", "bits": 16}
+COMPOSED = {"type": "composed", "code": "frequency", "memory": 3, "residual": 4, "frequent": 9}
 
 
 def make(work: Path) -> None:
@@ -66,11 +68,15 @@ def _train(max_steps: int, run: Path = Path(RUN)) -> None:
 
 
 def _export() -> None:
-    """That of the run, and one with shelves and one with free codes, their weights as they are drawn."""
+    """That of the run; and some whose weights are as drawn: with shelves, with free codes, and a compact one.
+
+    The compact one composes word vectors by another code than finds shelves.
+    """
     import torch
 
     from trellex.loaded import LoadedModel
     from trellex.nmt.build import build_model
+    from trellex.nmt.settings import EmbeddingSettings
     from trellex.runtime.export import export
     from trellex.training.loading import load_checkpoint
 
@@ -78,9 +84,15 @@ def _export() -> None:
     export(loaded, Path(EXPORT))
     torch.manual_seed(0)
     vocabularies = loaded.source_vocabulary, loaded.target_vocabulary
-    for head, name in ((SHELVES_HEAD, SHELVES), (FREE_HEAD, FREE)):
-        model = build_model(loaded.model.network.settings, head, len(vocabularies[0]), vocabularies[1]).eval()
-        export(LoadedModel(model, loaded.text, *vocabularies, model.head.spec), Path(name))
+    table = loaded.model.network.settings
+    composed = table.model_copy(update={"embeddings": EmbeddingSettings(**COMPOSED)})
+    for head, sizes, name, precision in (
+        (SHELVES_HEAD, table, SHELVES, "int8"),
+        (FREE_HEAD, table, FREE, "int8"),
+        (SHELVES_HEAD, composed, COMPACT, "compact"),
+    ):
+        model = build_model(sizes, head, len(vocabularies[0]), vocabularies[1]).eval()
+        export(LoadedModel(model, loaded.text, *vocabularies, model.head.spec), Path(name), precision)
 
 
 if __name__ == "__main__":

@@ -109,8 +109,8 @@ def best_words(trellis_weight, trellis_scales, trellis_bias, fast, places, visit
 
     It is sought on the shelves that are visited and then, as long as the next shelf is more probable than the best
     word, on that. All probabilities are relative to that of the best shelf: to compare them needs no normaliser, and
-    however large scores are, differences keep their digits. Returns whether all is well; where a logit is not finite
-    the word is −1.
+    however large scores are, differences keep their digits. Returns whether all is well; where a logit or a score is
+    not finite the word is −1.
 
     trellis_weight, trellis_scales, trellis_bias, fast: `Rows` of its logits
     places: which logit the highest bit of a number adds to the score of the number without it  [S]
@@ -141,7 +141,10 @@ def best_words(trellis_weight, trellis_scales, trellis_bias, fast, places, visit
                 word, log_prob = shelves[visit] * width + place, rival
             shelves[visit], score = _following(all_scores, shelves[visit])
             scores[visit] = score - highest
-        best[number] = word
+        if math.isnan(log_prob):
+            is_well = False
+        else:
+            best[number] = word
     return is_well
 
 

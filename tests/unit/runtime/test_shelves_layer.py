@@ -201,6 +201,17 @@ def test_the_instruction_gives_the_same_sums(size):
             np.testing.assert_allclose(found[0], expected, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    "make", [lambda: layer_of(SHAPES[2], 1.0, True)[0], lambda: composed_of(SHAPES[2], 1.0, None, 9)[0]]
+)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_score_that_is_not_finite_has_no_best_word(make, bad):
+    """Search tells of it, instead of going on with some word."""
+    layer, h = make(), hidden(3)
+    layer._word_table.bias[:] = bad
+    assert (layer.best(h) == -1).all()
+
+
 @pytest.mark.parametrize(("is_rounded", "bad"), [(False, np.nan), (True, np.nan), (True, np.inf)])
 def test_what_is_not_finite_is_named(is_rounded, bad):
     layer, _ = layer_of(SHAPES[0], 1.0, is_rounded)

@@ -3,7 +3,8 @@
 The loss of a word is the log-sum of all words minus its own score, which is linear in its redundant bits. So what the
 logits of all tokens with one target say for any number follows from their sum alone, and numbers can be assigned as
 LightRNN does (Li et al. 2016): by matchings of least cost, here within blocks of words that are drawn anew each time.
-With logits as they are, the loss of the tokens that are looked at can but fall.
+With logits as they are, the loss of the tokens that are looked at can but fall. Words that are not among those, of
+which nothing is known, keep their numbers.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ def exchanged(
 ) -> tuple[Ints, float]:
     """The numbers of words after an exchange within blocks that lets the sum of scores grow most, and by how much.
 
+    A word without any logits, whose sum is 0 everywhere, takes no part.
+
     Args:
         numbers: of all words  [V]
         sums: of the logits of all tokens with this target  [V, L]
@@ -87,7 +90,7 @@ def exchanged(
     from scipy.optimize import linear_sum_assignment  # takes a while to import
 
     numbers, gain = numbers.copy(), 0.0
-    order = random.permutation(len(numbers))
+    order = random.permutation(np.flatnonzero(sums.any(-1)))
     for block in (order[first : first + BLOCK] for first in range(0, len(order), BLOCK)):
         own = numbers[block]
         scores = sums[block] @ bits_of(own).astype(sums.dtype).T  # of every word with every number  [n, n]

@@ -120,11 +120,11 @@ class Trainer:
             self.display.start(self.step, self.settings.max_steps, self.evaluations)
             self.meter.go_on()
             while not self._is_done():
-                self.meter.add(*self._train_on(shared, next(remaining)))
-                if self.settings.renumber_every and self.step % self.settings.renumber_every == 0:
-                    self.meter.pause()
+                if self.settings.renumber_every and self.step and self.step % self.settings.renumber_every == 0:
+                    self.meter.pause()  # after that step was evaluated, for weights have yet to follow
                     self._renumber()
                     self.meter.go_on()
+                self.meter.add(*self._train_on(shared, next(remaining)))
                 is_validated = self.step % self.settings.validate_every == 0
                 if is_validated or self.step % REPORT_EVERY == 0:
                     self._report_meter()

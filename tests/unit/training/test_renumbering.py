@@ -48,11 +48,16 @@ class TestExchanged:
         assert gain > 0
         assert np.array_equal(numbers, np.arange(40))
 
-    def test_words_that_say_nothing_stay_a_permutation(self):
-        ecc = ConvolutionalCode()
-        found, gain = exchanged(np.arange(9), np.zeros((9, ecc.length(4))), bits_by(ecc, 4), np.random.default_rng(0))
+    def test_words_of_which_nothing_is_known_keep_their_numbers(self):
+        ecc, random = ConvolutionalCode(), np.random.default_rng(0)
+        numbers, sums = random.permutation(9), random.normal(size=(9, ecc.length(4)))
+        sums[[2, 5, 8]] = 0
+        found, gain = exchanged(numbers, sums, bits_by(ecc, 4), random)
         assert sorted(found) == list(range(9))
-        assert gain == 0
+        assert found[[2, 5, 8]].tolist() == numbers[[2, 5, 8]].tolist()
+        assert gain > 0
+        found, gain = exchanged(numbers, 0 * sums, bits_by(ecc, 4), random)
+        assert (found.tolist(), gain) == (numbers.tolist(), 0)
 
 
 @pytest.mark.parametrize("head", HEADS, ids=str)
@@ -99,6 +104,16 @@ def test_a_run_that_was_interrupted_ends_with_the_same_weights_and_numbers(recip
     assert all(torch.equal(weights[name], others[name]) for name in weights)
     first = trainer(recipe(head=head, output="none", max_steps=1)).model.head.code
     assert load_code(mine / "code.json") != first
+
+
+def test_weights_have_followed_the_numbers_that_are_evaluated(recipe, trainer):
+    run = trainer(recipe(head=HEADS[0], max_steps=4, renumber_every=4))
+    first = run.model.head.code
+    run.run()
+    assert run.model.head.code == first == load_code(checkpoint.step_folder(run.recipe.output, 4) / "code.json")
+    longer = trainer(recipe(head=HEADS[0], max_steps=5, renumber_every=4))
+    longer.run()
+    assert longer.model.head.code != first
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,7 @@ def test_the_instruction_gives_the_same_sums(size):
     "make", [lambda: layer_of(SHAPES[2], 1.0, True)[0], lambda: composed_of(SHAPES[2], 1.0, None, 9)[0]]
 )
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.filterwarnings("ignore:invalid value")
 def test_a_score_that_is_not_finite_has_no_best_word(make, bad):
     """Search tells of it, instead of going on with some word."""
     layer, h = make(), hidden(3)

@@ -22,7 +22,8 @@ from trellex import phrasebook
 from trellex.training.recipe import PACKAGED
 
 SMALL = {"max_steps": 8, "validate_every": 2, "save_every": 4, "warmup_steps": 2, "precision": "float32"}
-SMALL |= {"device": "cpu", "threads": 1, "batch_sentences": 16, "batch_tokens": None}
+SMALL |= {"device": "cpu", "threads": 1}
+FEW = {"batch_sentences": 16, "batch_tokens": 200}  # of which a recipe has one
 REPLACED = {"--device cuda": "--device cpu", "--nproc-per-node 4": "--nproc-per-node 2"}
 SMALLER = {"hybrid-2048": "hybrid-96", "hybrid-1024": "hybrid-64", "hybrid-512": "hybrid-48", "hybrid-128": "hybrid-32"}
 PHRASEBOOK = {
@@ -92,6 +93,7 @@ def folder(tmp_path, corpora):
         if "model" in recipe:
             recipe["model"] |= {"embedding_size": 16, "hidden_size": 16}
             recipe["training"] |= SMALL
+            recipe["training"] |= {key: few for key, few in FEW.items() if recipe["training"].get(key)}
         for block in recipe.get("grid", ()):
             block["heads"] = block["heads"][-1:]
             block.pop("training", None)

@@ -25,7 +25,7 @@ from trellex.heads.bits import BitLayer
 from trellex.nmt.model import TranslationModel
 
 BLOCK = 1024  # words that exchange numbers with each other; the time of a matching grows with the cube of them
-TOKENS = 1 << 19  # to look at, about, unless an epoch has fewer
+TOKENS = {"cpu": 1 << 19, "cuda": 1 << 22}  # to look at, about, by device, unless an epoch has fewer
 
 Ints = NDArray[np.int64]
 

@@ -174,8 +174,8 @@ class Trainer:
         assert code is not None  # or the recipe would have been refused
         if self.processes.is_first:
             random = np.random.default_rng((self.settings.seed, self.step))
-            batches = map(self.feed.tensors, self.feed.some(self.step, TOKENS))  # of an epoch of their own
-            code, moved, gain = renumbered(self.model, batches, random)
+            of_own_epoch = self.feed.some(self.step, TOKENS[self.processes.device.type])
+            code, moved, gain = renumbered(self.model, map(self.feed.tensors, of_own_epoch), random)
             self.display.tell(f"step {self.step:,}: {moved:,} words have other numbers, {gain:.3f} nats a token less")
         self.model.renumber(told(code, self.processes))
         if self._recorded is not None:

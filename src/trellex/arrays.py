@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import operator
 import sys
+from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
@@ -192,6 +193,11 @@ def uniforms(like: Array, generator: Any) -> Array:
     if is_tensor(like):
         return like.new_empty(like.shape).uniform_(generator=generator)
     return np.random.default_rng(generator).random(like.shape)
+
+
+def portions(values: Array, size: int) -> Iterator[Array]:
+    """The rows of values, so many at a time; one portion without rows if there are none. [T, ..]"""
+    return (values[first : first + size] for first in range(0, max(1, len(values)), size))
 
 
 def places_of(chosen: Array) -> NDArray[np.int64]:

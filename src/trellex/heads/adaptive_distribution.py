@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trellex.arrays import Array, best_of, draw, is_tensor, log_softmax, namespace, pick, places_of
+from trellex.arrays import Array, best_of, draw, is_tensor, log_softmax, namespace, pick, places_of, portions
 from trellex.heads.distribution import Distribution
 
 MOST_SCORES = 1 << 22  # of all words, to hold at a time, unless those of one row are more
@@ -82,10 +82,7 @@ class AdaptiveDistribution(Distribution):
         if temperature == 1:
             return self._drawn_in_two_steps(h, random)
         at_a_time = max(1, MOST_SCORES // self.vocab_size)
-        parts = [
-            draw(self._every_log_prob(h[first : first + at_a_time]) / temperature, random)
-            for first in range(0, max(1, len(h)), at_a_time)
-        ]
+        parts = [draw(self._every_log_prob(rows) / temperature, random) for rows in portions(h, at_a_time)]
         return namespace(h).concatenate(parts)
 
     def _drawn_in_two_steps(self, h: Array, random: Any) -> Array:

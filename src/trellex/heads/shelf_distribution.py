@@ -23,6 +23,7 @@ from trellex.arrays import (
     namespace,
     pick,
     places_of,
+    portions,
     uniforms,
 )
 from trellex.codes import Code
@@ -184,9 +185,8 @@ class ShelfDistribution(Shelving, Distribution):
         """The same by the scores of all, of equal ones the lower number first."""
         at_a_time = max(1, MOST_SCORES // self.num_shelves)
         if len(logits) > at_a_time:
-            parts = (slice(first, first + at_a_time) for first in range(0, len(logits), at_a_time))
-            found = [self._sorted_shelves(logits[part], read[part], count) for part in parts]
-            return namespace(logits).concatenate(found)
+            parts = zip(portions(logits, at_a_time), portions(read, at_a_time), strict=True)
+            return namespace(logits).concatenate([self._sorted_shelves(*part, count) for part in parts])
         scores = self.ecc.all_scores(logits, self.shelf_bits)
         scores[namespace(scores).arange(len(scores), device=scores.device)[:, None], read] = -float("inf")
         if is_tensor(scores):

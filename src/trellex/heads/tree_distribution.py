@@ -16,6 +16,7 @@ from trellex.arrays import (
     is_tensor,
     log_sigmoid,
     namespace,
+    portions,
     sigmoid,
     uniforms,
 )
@@ -101,8 +102,8 @@ class TreeDistribution(Distribution):
     def _topk_of_all(self, h: Array, k: int) -> tuple[Array, Array]:
         """The same by all words, some rows at a time: an accelerator would be waited for in every round of a search."""
         found, at_a_time = [], max(1, MOST_ON_DEVICE // self.vocab_size)
-        for first in range(0, max(1, len(h)), at_a_time):
-            words, log_probs = self._every_log_prob(h[first : first + at_a_time])
+        for rows in portions(h, at_a_time):
+            words, log_probs = self._every_log_prob(rows)
             found.append(best_of(log_probs, k, words.expand(log_probs.shape)))
         words, log_probs = (namespace(h).concatenate(parts) for parts in zip(*found, strict=True))
         return words, log_probs
@@ -123,10 +124,7 @@ class TreeDistribution(Distribution):
         if temperature == 1:
             return self._walk(h, random)
         at_a_time = max(1, MOST_SCORES // self.vocab_size)
-        parts = [
-            self._drawn_from_all(h[first : first + at_a_time], temperature, random)
-            for first in range(0, max(1, len(h)), at_a_time)
-        ]
+        parts = [self._drawn_from_all(rows, temperature, random) for rows in portions(h, at_a_time)]
         return namespace(h).concatenate(parts)
 
     def _walk(self, h: Array, random: Any) -> Array:

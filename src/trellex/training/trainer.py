@@ -7,6 +7,7 @@ import time
 from contextlib import closing
 from dataclasses import astuple
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +123,10 @@ class Trainer:
             while not self._is_done():
                 if self.settings.renumber_every and self.step and self.step % self.settings.renumber_every == 0:
                     self.meter.pause()  # after that step was evaluated, for weights have yet to follow
-                    self._renumber()
+                    is_renumbered = self._renumber()
                     self.meter.go_on()
+                    if not is_renumbered:
+                        continue
                 self.meter.add(*self._train_on(shared, next(remaining)))
                 is_validated = self.step % self.settings.validate_every == 0
                 if is_validated or self.step % REPORT_EVERY == 0:
@@ -168,18 +171,26 @@ class Trainer:
         share = self.processes.count / batch.tokens
         return self._update(shared, source, lengths, read, predict, share), batch.tokens
 
-    def _renumber(self) -> None:
-        """Let words exchange their numbers, by what the model says of some of the training text."""
+    def _renumber(self) -> bool:
+        """Let words exchange their numbers, by what the model says of some of the training text.
+
+        False if it was interrupted meanwhile: the exchange is then left to whoever goes on from this step.
+        """
         code = self.model.head.code
         assert code is not None  # or the recipe would have been refused
         if self.processes.is_first:
             random = np.random.default_rng((self.settings.seed, self.step))
             of_own_epoch = self.feed.some(self.step, TOKENS[self.processes.device.type])
-            code, moved, gain = renumbered(self.model, map(self.feed.tensors, of_own_epoch), random)
+            rows = takewhile(lambda _: not self.was_interrupted, of_own_epoch)
+            code, moved, gain = renumbered(self.model, map(self.feed.tensors, rows), random)
+        if self.processes.any(self.was_interrupted):
+            return False
+        if self.processes.is_first:
             self.display.tell(f"step {self.step:,}: {moved:,} words have other numbers, {gain:.3f} nats a token less")
         self.model.renumber(told(code, self.processes))
         if self._recorded is not None:
             self._recorded.forget()
+        return True
 
     def _to_record(self, batch: Batch) -> tuple[Tensor, ...]:
         """What a recorded step takes."""

@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 
 from trellex.codes import HuffmanCode, load_code
 from trellex.training import checkpoint, renumbering
+from trellex.training import trainer as training_loop
 from trellex.training.recipe import Recipe
 from trellex.training.renumbering import exchanged, redundant_bits, renumbered
 from trellex.trellis import CompleteCode, ConvolutionalCode
@@ -104,6 +105,29 @@ def test_a_run_that_was_interrupted_ends_with_the_same_weights_and_numbers(recip
     assert all(torch.equal(weights[name], others[name]) for name in weights)
     first = trainer(recipe(head=head, output="none", max_steps=1)).model.head.code
     assert load_code(mine / "code.json") != first
+
+
+def test_an_exchange_that_is_interrupted_is_made_when_the_run_goes_on(recipe, trainer, monkeypatch):
+    whole, broken = (recipe(head=HEADS[0], output=name, max_steps=6, renumber_every=4) for name in ("whole", "broken"))
+    trainer(whole).run()
+    run, looked_at = trainer(broken), []
+
+    def interrupted(model, batches, random):
+        for batch in batches:
+            looked_at.append(batch)
+            run._interruption.came = True
+        return renumbered(model, looked_at, random)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training_loop, "renumbered", interrupted)
+        run.run()
+    assert len(looked_at) == 1
+    assert checkpoint.newest_checkpoint(broken.output).name == checkpoint.step_folder(broken.output, 4).name
+    trainer(broken).run()
+    mine, theirs = (checkpoint.step_folder(each.output, 6) for each in (whole, broken))
+    assert load_code(mine / "code.json") == load_code(theirs / "code.json")
+    weights, others = (load_file(folder / "model.safetensors") for folder in (mine, theirs))
+    assert all(torch.equal(weights[name], others[name]) for name in weights)
 
 
 def test_weights_have_followed_the_numbers_that_are_evaluated(recipe, trainer):

@@ -75,7 +75,7 @@ def test_all_processes_know_of_a_plateau(torchrun, trellex, write_recipe, tmp_pa
 
 COMPOSED = {"embeddings": {"type": "composed", "residual": 4, "frequent": 50}}
 CODES = [  # the head, the model, every how many batches numbers are exchanged
-    ({"type": "shelves", "words": 8, "visit": 2}, COMPOSED, None),
+    ({"type": "shelves", "code": "clusters", "words": 8, "visit": 2}, COMPOSED, None),
     *(
         pytest.param({"type": "hybrid-64-ec", "code": code}, {}, None, marks=pytest.mark.slow)
         for code in ("frequency", "random", "huffman", "clusters", "brown")
@@ -94,7 +94,7 @@ def test_two_processes_have_the_codes_of_one(torchrun, trellex, write_recipe, tm
     result = torchrun(recipes[1])
     assert result.exit_code == 0, result.stderr
     assert result.stderr.count("by clusters") + result.stderr.count("by Brown clusters") == len(
-        {head.get("code", "clusters")} & {"clusters", "brown"}
+        {head.get("code")} & {"clusters", "brown"}
     ) + len(model)
     files = [
         {path.name: path.read_text() for path in (tmp_path / run / "step-000000004").glob("code*.json")}

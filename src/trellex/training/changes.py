@@ -12,6 +12,7 @@ from trellex.records import nearest_of
 from trellex.training.yaml_data import parse_yaml
 
 FREE = "head"  # its keys depend on its type, so that they are checked with it
+DEEPEST = 2  # dots in such a key, as in head.code.file
 
 
 def parse_changes(texts: Iterable[str]) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def apply_changes(data: dict[str, Any], changes: Mapping[str, Any], model: type[
     known = _keys(model)
     for key, value in sorted(changes.items(), key=lambda change: change[0].count(".")):
         section, _, name = key.partition(".")
-        if key not in known and not (section == FREE and name):
+        if key not in known and not (section == FREE and name and key.count(".") <= DEEPEST):
             raise ValueError(f"{key}: unknown key; {_nearest(key, known)}")
         if section == FREE and isinstance(data.get(FREE), str) and name:
             data[FREE] = {"type": data[FREE]}

@@ -95,7 +95,7 @@ class TestErrors:
             load(f"{key}=1")
         assert str(caught.value) == f"{key}: unknown key; did you mean {nearest!r}?"
 
-    @pytest.mark.parametrize("key", ["training.seed.x", "head.", ".", "training."])
+    @pytest.mark.parametrize("key", ["training.seed.x", "head.", ".", "training.", "head.code.file.name"])
     def test_a_key_of_no_section(self, load, key):
         with pytest.raises(ValueError, match="unknown key"):
             load(f"{key}=1")

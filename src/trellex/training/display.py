@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 from rich.console import Console, Group
@@ -56,6 +57,15 @@ class Display:
         """What is done before training begins."""
         if not self.quiet:
             self.console.print(f"{self.title}: {what}")
+
+    @contextmanager
+    def doing(self, what: str) -> Iterator[None]:
+        """Meanwhile the bar of a terminal tells what keeps it from going on."""
+        self.progress.update(self.task, description=f"{self.title}: {what}")
+        try:
+            yield
+        finally:
+            self.progress.update(self.task, description=self.title)
 
     def start(self, step: int, max_steps: int, evaluations: Sequence[Evaluation]) -> None:
         self.max_steps, self.first_step, self.started = max_steps, step, time.perf_counter()

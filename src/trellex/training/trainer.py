@@ -180,9 +180,12 @@ class Trainer:
         assert code is not None  # or the recipe would have been refused
         if self.processes.is_first:
             random = np.random.default_rng((self.settings.seed, self.step))
-            of_own_epoch = self.feed.some(self.step, TOKENS[self.processes.device.type])
-            rows = takewhile(lambda _: not self.was_interrupted, of_own_epoch)
-            code, moved, gain = renumbered(self.model, map(self.feed.tensors, rows), random)
+            rows = self.feed.some(self.step, TOKENS[self.processes.device.type])
+            until_interrupted = partial(takewhile, lambda _: not self.was_interrupted)
+            with self.display.doing("words exchange their numbers"):
+                code, moved, gain = renumbered(
+                    self.model, map(self.feed.tensors, rows), random, watched=until_interrupted
+                )
         if self.processes.any(self.was_interrupted):
             return False
         if self.processes.is_first:
@@ -226,7 +229,8 @@ class Trainer:
     def _validate(self) -> bool:
         """Evaluate on dev and test; whether this is one of the best to keep. The first process tells the others."""
         started = time.perf_counter()
-        scores = corpus_bleu(self.model, self.corpus) if self.processes.is_first else {}
+        with self.display.doing("translating dev and test"):
+            scores = corpus_bleu(self.model, self.corpus) if self.processes.is_first else {}
         dev, test = self.processes.from_first([scores.get(name, math.nan) for name in ("dev", "test")])
         evaluation = Evaluation(self.step, dev, None if math.isnan(test) else test)
         self.evaluations.append(evaluation)

@@ -1,6 +1,6 @@
 """Words exchange their numbers: by the best assignment of all, with just the gain that the loss shows, and so again."""
 
-from itertools import permutations
+from itertools import islice, permutations
 
 import numpy as np
 import pytest
@@ -48,6 +48,31 @@ class TestExchanged:
         assert sorted(found) == list(range(40))
         assert gain > 0
         assert np.array_equal(numbers, np.arange(40))
+
+    def test_round_after_round_other_words_meet(self, monkeypatch):
+        monkeypatch.setattr(renumbering, "BLOCK", 7)
+        ecc, random = CompleteCode(3), np.random.default_rng(1)
+        sums, seen = random.normal(size=(40, ecc.length(6))), []
+
+        def watched(blocks):
+            for block in blocks:
+                seen.append(block)
+                yield block
+
+        exchanged(np.arange(40), sums, bits_by(ecc, 6), random, watched)
+        rounds = [np.concatenate(seen[first : first + 6]) for first in range(0, len(seen), 6)]
+        assert len(rounds) == renumbering.ROUNDS > 1
+        assert all(sorted(order) == list(range(40)) for order in rounds)
+        assert len({order.tobytes() for order in rounds}) == len(rounds)
+
+    def test_blocks_may_end_early(self, monkeypatch):
+        monkeypatch.setattr(renumbering, "BLOCK", 7)
+        ecc, random = CompleteCode(3), np.random.default_rng(1)
+        sums = random.normal(size=(40, ecc.length(6)))
+        found, gain = exchanged(np.arange(40), sums, bits_by(ecc, 6), random, lambda blocks: islice(blocks, 1))
+        assert 0 < (found != np.arange(40)).sum() <= 7
+        assert sorted(found) == list(range(40))
+        assert gain == pytest.approx((sums * (bits_by(ecc, 6)(found) - bits_by(ecc, 6)(np.arange(40)))).sum())
 
     def test_words_of_which_nothing_is_known_keep_their_numbers(self):
         ecc, random = ConvolutionalCode(), np.random.default_rng(0)
@@ -107,21 +132,27 @@ def test_a_run_that_was_interrupted_ends_with_the_same_weights_and_numbers(recip
     assert load_code(mine / "code.json") != first
 
 
-def test_an_exchange_that_is_interrupted_is_made_when_the_run_goes_on(recipe, trainer, monkeypatch):
+@pytest.mark.parametrize("during", ["batches", "blocks"])
+def test_an_exchange_that_is_interrupted_is_made_when_the_run_goes_on(recipe, trainer, monkeypatch, during):
     whole, broken = (recipe(head=HEADS[0], output=name, max_steps=6, renumber_every=4) for name in ("whole", "broken"))
     trainer(whole).run()
-    run, looked_at = trainer(broken), []
+    run, seen = trainer(broken), {"batches": 0, "blocks": 0}
 
-    def interrupted(model, batches, random):
-        for batch in batches:
-            looked_at.append(batch)
-            run._interruption.came = True
-        return renumbered(model, looked_at, random)
+    def interrupted(model, batches, random, watched):
+        def watch(steps):
+            for step in watched(steps):
+                kind = "blocks" if isinstance(step, np.ndarray) else "batches"
+                seen[kind] += 1
+                run._interruption.came |= kind == during
+                yield step
+
+        return renumbered(model, batches, random, watch)
 
     with monkeypatch.context() as patch:
         patch.setattr(training_loop, "renumbered", interrupted)
         run.run()
-    assert len(looked_at) == 1
+    assert seen[during] == 1
+    assert seen["blocks"] == (during == "blocks")
     assert checkpoint.newest_checkpoint(broken.output).name == checkpoint.step_folder(broken.output, 4).name
     trainer(broken).run()
     mine, theirs = (checkpoint.step_folder(each.output, 6) for each in (whole, broken))

@@ -76,7 +76,7 @@ def of_shelves(
         shelf_bits: the place of a word on its shelf is in the bits above these
 
     Returns:
-        [T] twice
+        [T] twice, −1 and NaN where a score is no number
     """
     scores, shelves, log_shelves = (each.contiguous() for each in (scores, shelves, log_shelves))
     (rows, visit, width), count = scores.shape, shelves.shape[1]
@@ -103,11 +103,13 @@ def _of_shelves(
     score = tl.load(scores + row * visit * width + at, at < visit * width, -float("inf")).to(tl.float64)
     log_shelf = tl.load(log_shelves + row * count + rank, rank < visit, -float("inf"))
     best = tl.max(score, 0)
-    place = tl.min(tl.where(score == best, at, visit * width - 1), 0)  # of equal ones the first
+    place = tl.min(tl.where(score == best, at, PLACES), 0)  # of equal ones the first
+    is_known = place < PLACES  # unless scores are no numbers
+    place = tl.where(is_known, place, 0)
     word = tl.load(shelves + row * count + place // width) + ((place % width).to(tl.int64) << shelf_bits)
     if HAS_WORDS:
         word = tl.load(words + word)
-    tl.store(chosen + row, word)
+    tl.store(chosen + row, tl.where(is_known, word, -1))
     tl.store(log_probs + row, _log_sum(log_shelf) + best - _log_sum(score))
 
 

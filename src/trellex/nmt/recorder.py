@@ -8,7 +8,8 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from typing import TypeVar
 
 import torch
@@ -37,11 +38,17 @@ def wait_for_others() -> None:
         pass
 
 
+@cache
+def _stream_of(device: int) -> torch.cuda.Stream:
+    """What all recorders of a device share, for libraries keep memory for each stream that they have seen."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
 class Recorder:
-    """Records on a stream of its own. All recordings share memory, for none is replayed beside another."""
+    """Records apart from the current stream. All its recordings share memory, for none is replayed beside another."""
 
     def __init__(self) -> None:
-        self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self._stream = _stream_of(torch.cuda.current_device())
         self.release()
 
     def release(self) -> None:
@@ -68,12 +75,16 @@ class Recorder:
         with _ONE_AT_A_TIME, torch.cuda.stream(self._stream):
             torch.cuda.synchronize()
             if self._first is None:
-                torch.cuda.empty_cache()  # in the midst of a recording PyTorch gives back none of what it keeps
+                with suppress(RuntimeError):  # some versions refuse, once a recording could not end
+                    torch.cuda.empty_cache()  # in the midst of a recording PyTorch gives back none of what it keeps
             graph.capture_begin(pool=self._memory, capture_error_mode="thread_local")
             try:
                 result = compute()
-            finally:
-                graph.capture_end()
+            except BaseException:
+                with suppress(RuntimeError):  # which would hide what failed
+                    graph.capture_end()
+                raise
+            graph.capture_end()
         self._first = self._first or graph
         return graph, result
 

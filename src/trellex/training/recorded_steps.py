@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from trellex.memory import is_out_of_memory
 from trellex.nmt.recorder import WARM_UP, Recorder, WaitsForDeviceError
 
 MOST_RECORDED = 512  # shapes; steps of others are taken directly
@@ -63,7 +65,10 @@ class RecordedSteps:
                     largest = self._largest()
                     self._recordings[tuple(values.shape for values in largest)] = self._recorded(*largest)
                 self._recordings[shape] = self._recorded(*batch)
-            except torch.OutOfMemoryError:
+            except RuntimeError as error:  # a recording that ends takes memory by another way than tensors do
+                if not is_out_of_memory(error):
+                    raise
+                warnings.warn(f"memory is too short to record steps, which are slower without: {error}", stacklevel=2)
                 self.forget()
                 self._is_direct = True
                 return None

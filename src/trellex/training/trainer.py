@@ -178,6 +178,8 @@ class Trainer:
         """
         code = self.model.head.code
         assert code is not None  # or the recipe would have been refused
+        if self._recorded is not None:
+            self._recorded.forget()  # with where the old code's tables are; and an exchange needs room
         if self.processes.is_first:
             random = np.random.default_rng((self.settings.seed, self.step))
             rows = self.feed.some(self.step, TOKENS[self.processes.device.type])
@@ -191,8 +193,6 @@ class Trainer:
         if self.processes.is_first:
             self.display.tell(f"step {self.step:,}: {moved:,} words have other numbers, {gain:.3f} nats a token less")
         self.model.renumber(told(code, self.processes))
-        if self._recorded is not None:
-            self._recorded.forget()
         return True
 
     def _to_record(self, batch: Batch) -> tuple[Tensor, ...]:

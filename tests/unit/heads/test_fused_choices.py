@@ -162,6 +162,18 @@ def test_of_what_is_no_number_no_word_is_the_best(code, monkeypatch):
     assert found.tolist() == [-1, -1]
 
 
+@pytest.mark.filterwarnings("ignore:All-NaN")  # by the interpreter
+def test_shelves_whose_scores_are_no_numbers_have_no_best_word():
+    """Nor is any beyond the last one read."""
+    shelves = torch.tensor([[31, 30, 29]] * 2)  # whose last places are beyond the last word
+    scores = torch.full((2, 2, 16), torch.nan)
+    words, log_probs = fused_choices.of_shelves(
+        *on_device(scores, shelves, torch.zeros(2, 3, dtype=torch.float64), torch.arange(500)), 5
+    )
+    assert words.tolist() == [-1, -1]
+    assert log_probs.isnan().all()
+
+
 def test_no_rows():
     empty = torch.empty(0, device=PLACE)
     numbers = empty.long()

@@ -6,6 +6,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 
+from trellex.nmt import recorder as recorder_module
 from trellex.nmt.recorder import Recorder, WaitsForDeviceError, is_refused_for_others, wait_for_others
 
 
@@ -23,9 +24,10 @@ def log(monkeypatch):
 
     for name in ("synchronize", "empty_cache"):
         monkeypatch.setattr(torch.cuda, name, lambda name=name: found.append(name))
-    stand_ins = {"CUDAGraph": Graph, "Stream": Mock, "current_stream": Mock, "graph_pool_handle": object}
+    stand_ins = {"CUDAGraph": Graph, "current_device": int, "current_stream": Mock, "graph_pool_handle": object}
     for name, stand_in in stand_ins.items():
         monkeypatch.setattr(torch.cuda, name, stand_in)
+    monkeypatch.setattr(recorder_module, "_stream_of", Mock())
     monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
     monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", found.append)
     monkeypatch.setattr(torch.cuda, "stream", lambda _: nullcontext())
@@ -54,6 +56,20 @@ def test_a_recording_ends_where_it_fails(log):
     assert log[-1] == "end"
     recorder.recorded(lambda: None)
     assert log.count("empty_cache") == 2  # for nothing had been recorded
+
+
+def test_what_failed_is_told_where_its_recording_cannot_end_either(log, monkeypatch):
+    recorder = Recorder()
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "capture_end", Mock(side_effect=RuntimeError("cannot end")))
+    with pytest.raises(torch.OutOfMemoryError, match="none left"):
+        recorder.recorded(Mock(side_effect=torch.OutOfMemoryError("none left")))
+    with pytest.raises(RuntimeError, match="cannot end"):
+        recorder.recorded(lambda: None)
+
+
+def test_memory_that_is_not_given_back_prevents_nothing(log, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "empty_cache", Mock(side_effect=RuntimeError("captures_underway")))
+    assert Recorder().recorded(lambda: 7)[1] == 7
 
 
 @pytest.mark.parametrize("may_wait", [True, False])

@@ -1,6 +1,7 @@
 """Recorded steps: what they learn is what steps that are taken directly do."""
 
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -87,6 +88,34 @@ def test_what_is_forgotten_is_warmed_up_before_it_is_recorded_again(monkeypatch)
         steps.forget()
         assert log.pop() == "released"
         log.clear()
+
+
+class TestOfFailedRecordings:
+    BATCH = (torch.ones(2, 3),)
+
+    @pytest.fixture
+    def steps(self, monkeypatch):
+        monkeypatch.setattr(recorded_steps, "Recorder", Tape)
+        monkeypatch.setattr(torch.cuda, "get_rng_state", lambda: None)
+        steps = recorded_steps.RecordedSteps(lambda values: values.sum(), lambda: self.BATCH)
+        for _ in range(WARM_UP):
+            steps(*self.BATCH)
+        return steps
+
+    @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError])
+    def test_steps_are_taken_directly_where_memory_is_short(self, steps, monkeypatch, error):
+        """PyTorch's own, or that of the driver, from which a recording takes memory when it ends."""
+        monkeypatch.setattr(Tape, "recorded", Mock(side_effect=error("CUDA error: out of memory")))
+        with pytest.warns(UserWarning, match=r"too short to record steps, .*: CUDA error"):
+            assert float(steps(*self.BATCH)) == 6
+        steps._recorder.log.clear()
+        assert float(steps(*self.BATCH)) == 6
+        assert steps._recorder.log == ["direct"]
+
+    def test_other_errors_are_told(self, steps, monkeypatch):
+        monkeypatch.setattr(Tape, "recorded", Mock(side_effect=RuntimeError("illegal address")))
+        with pytest.raises(RuntimeError, match="illegal address"):
+            steps(*self.BATCH)
 
 
 @pytest.mark.gpu

@@ -79,7 +79,7 @@ class Training(Record):
     steps: int
     epochs: float
     tokens: int  # of the target, EOS included, seen in training
-    seconds: float  # of training steps alone
+    seconds: float  # of training steps, and of exchanges of numbers
     tokens_per_second: float
     side_by_side: int  # trainings that shared the device, this one included
     peak_memory: int | None  # bytes of the GPU
@@ -123,6 +123,7 @@ class Result(Record):
     version: Literal[1] = 1
     cell: Cell
     corpus: str | None = None  # the fingerprint of the prepared corpus, where it is known
+    code: str | None = None  # the checksum of the file that the code was read from, if it was, where it is known
     recipe: dict[str, Any]
     versions: dict[str, str]
     size: Size

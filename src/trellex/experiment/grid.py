@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field
 
+from trellex.checksums import sha256
 from trellex.evaluation.result import Cell
 from trellex.experiment.job import ENGINES, Engine, Job
+from trellex.heads.coded_spec import CodedSpec
 from trellex.heads.softmax_spec import SoftmaxSpec
 from trellex.heads.spec import AnyHeadSpec
 from trellex.nmt.build import build_model
@@ -108,6 +110,7 @@ class Grid(Record):
                     recipe=recipe.model_copy(update=places),
                     result_file=self.results / f"{cell.name}.json",
                     corpus=corpus.manifest.fingerprint(),
+                    code=sha256(head.code) if isinstance(head, CodedSpec) and isinstance(head.code, Path) else None,
                     shortlist=block.shortlist and isinstance(head, SoftmaxSpec),
                     timed=self.timed,
                 )

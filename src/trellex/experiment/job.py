@@ -30,6 +30,7 @@ class _Begun(Record, extra="ignore"):
 
     recipe: dict[str, Any]
     corpus: str | None = None
+    code: str | None = None
 
 
 class Job(Record):
@@ -39,6 +40,7 @@ class Job(Record):
     recipe: Recipe
     result_file: Path
     corpus: str  # the fingerprint of what was prepared
+    code: str | None = None  # the checksum of the file that the output layer's code is read from, if it is
     side_by_side: int = 1  # trainings at once, this one included
     shortlist: bool = False  # whether it also translates with one
     timed: Sequence[Engine] = ENGINES  # what translates when it is timed
@@ -61,7 +63,7 @@ class Job(Record):
         if not self.result_file.exists():
             return None
         result = Result.load(self.result_file)
-        recipe = self._checked(self.result_file, result.recipe, result.corpus)
+        recipe = self._checked(self.result_file, result)
         self._compare(self.result_file, _settings(self.cell, self.recipe), _settings(result.cell, recipe))
         if self.shortlist and result.selection is None:
             raise ValueError(
@@ -75,19 +77,24 @@ class Job(Record):
         path = self._path()
         if path.exists() and checkpoint.checkpoints(self.run):
             before = _Begun.load_json(path, WHAT, f"remove this file and {self.run} to train anew")
-            recipe = self._checked(path, before.recipe, before.corpus)
+            recipe = self._checked(path, before)
             self._compare(path, self.recipe.identity(), recipe.identity())
 
-    def _checked(self, path: Path, recipe: dict[str, Any], corpus: str | None) -> Recipe:
-        """The recipe that a file holds. Raises ValueError if it is none, or its corpus is another one."""
+    def _checked(self, path: Path, made: Result | _Begun) -> Recipe:
+        """The recipe that a file holds. Raises ValueError if it is none, or its corpus or its code is another one."""
         try:
-            checked = Recipe.model_validate(recipe)
+            checked = Recipe.model_validate(made.recipe)
         except ValidationError as error:
             raise ValueError(f"{path}: made by another version of Trellex; remove this file and {self.run}") from error
-        if corpus not in (None, self.corpus):
+        if made.corpus not in (None, self.corpus):
             raise ValueError(
                 f"{path}: made from another corpus than {self.recipe.data} now holds; "
                 f"prepare that again, or remove this file and {self.run} to train anew"
+            )
+        if made.code not in (None, self.code):
+            raise ValueError(
+                f"{path}: made with another code than its file now holds; "
+                f"put that code back, or remove this file and {self.run} to train anew"
             )
         return checked
 

@@ -58,6 +58,7 @@ def score(job: Job) -> None:
     Result(
         cell=job.cell,
         corpus=job.corpus,
+        code=job.code,
         recipe=job.recipe.model_dump(mode="json"),
         versions=versions(),
         size=Size.of(loaded.model),

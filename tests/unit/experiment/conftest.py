@@ -66,6 +66,7 @@ def result_of():
         return Result(
             cell=job.cell,
             corpus=job.corpus,
+            code=job.code,
             recipe=job.recipe.model_dump(mode="json"),
             versions={"trellex": "0"},
             size=dict.fromkeys(

@@ -2,10 +2,12 @@
 
 import pytest
 
+from trellex.codes import FrequencyCode, RandomCode
 from trellex.evaluation.result import WordSelection
 from trellex.experiment.grid import Grid
 from trellex.experiment.job import Job
 from trellex.experiment.runner import Runner
+from trellex.text import Corpus
 from trellex.training import checkpoint
 from trellex.training.display import Display
 from trellex.training.trainer import Trainer
@@ -85,6 +87,29 @@ class TestJob:
             job.result()
         result.model_copy(update={"corpus": None}).save(job.result_file)  # it may not be known
         assert job.result() is not None
+
+    def test_of_a_code_whose_file_has_changed_since(self, write_grid, result_of, corpora, tmp_path):
+        (tmp_path / "results").mkdir()
+        file, words = tmp_path / "code.json", len(Corpus.open(corpora["en-ja"]).target_vocabulary)
+
+        def job_of(code):
+            code.save(file)
+            head = {"type": "binary-ec", "loss": "trellis", "code": {"file": str(file)}}
+            return Grid.load(write_grid({"heads": [head]})).jobs()[0]
+
+        job = job_of(RandomCode(words))
+        job.save()
+        (job.run / "step-000000002").mkdir()
+        made = result_of(job)
+        made.save(job.result_file)
+        assert job_of(RandomCode(words)).result() == made
+        other = job_of(FrequencyCode(words))
+        with pytest.raises(ValueError, match=r"seed-1.json: made with another code than its file now holds; put that"):
+            other.result()
+        with pytest.raises(ValueError, match=r"job.json: made with another code than its file now holds; put that"):
+            other.check_run()
+        made.model_copy(update={"code": None}).save(job.result_file)  # it may not be known
+        assert other.result() is not None
 
     def test_without_the_shortlist_that_the_grid_asks_for(self, write_grid, result_of, tmp_path):
         (tmp_path / "results").mkdir()

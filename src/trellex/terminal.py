@@ -38,6 +38,10 @@ SpellUnknown = Annotated[
         "--spell-unknown", help="Read unknown source words by codes of words spelt like them (composed vectors)."
     ),
 ]
+SPELLS_NOTHING = (
+    "--spell-unknown changes nothing here: source words have no codes that those written alike share; "
+    "they have with model.embeddings {type: composed, code: clusters}"
+)
 
 EXTRAS = {  # those that bring the modules which the base install has not
     **dict.fromkeys(("torch", "safetensors", "onnx"), "train"),

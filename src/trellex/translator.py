@@ -94,6 +94,11 @@ class Translator:
         code = getattr(loaded.model, "source_code", None) if spell_unknown else None
         self._source_words = self.source_vocabulary if code is None else OpenVocabulary(self.source_vocabulary, code)
 
+    @property
+    def spells_unknown(self) -> bool:
+        """Whether it reads unknown source words by their spelling."""
+        return isinstance(self._source_words, OpenVocabulary)
+
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
         """Needed for given translations alone, as in `score`."""

@@ -289,6 +289,12 @@ def test_unknown_source_words_by_their_spelling(write_grid, prepare_options, tre
             found = [line.split() for line in lines]
             vocabulary = Corpus.open(tmp_path / "data").target_vocabulary
             assert composed.spelled_bands == word_bands(found, test.target_tokens, vocabulary) != composed.bands
+    for cell, is_told in ((composed.cell, False), (plain.cell, True)):
+        (tmp_path / "test.ja").write_text("\n".join(" ".join(words) for words in test.target_tokens) + "\n")
+        for verb, files in (("translate", ["test.en"]), ("score", ["test.en", "test.ja"])):
+            paths = [tmp_path / name for name in files]
+            said = trellex(verb, grid.runs / cell.name, *paths, "--spell-unknown").stderr
+            assert ("warning: --spell-unknown changes nothing here" in said) == is_told
 
 
 @pytest.mark.slow

@@ -89,6 +89,7 @@ class TestTorch:
 
     def test_words_become_codes_where_that_is_asked_for(self):
         translator, symbols = Translator(loaded(), spell_unknown=True), Translator(loaded())
+        assert (translator.spells_unknown, symbols.spells_unknown) == (True, False)
         for line in LINES:
             ids, tokens = translator.source_ids(line), line.split()
             assert translator.are_unknown(ids).tolist() == [token not in KNOWN for token in tokens]
@@ -102,6 +103,7 @@ class TestTorch:
         model = loaded(embeddings=embeddings)
         assert model.model.source_code is None
         found, symbols = Translator(model, spell_unknown=True), Translator(model)
+        assert not found.spells_unknown
         assert [found.source_ids(line).tolist() for line in LINES] == [
             symbols.source_ids(line).tolist() for line in LINES
         ]

@@ -49,7 +49,7 @@ class CodeName(StrEnum):
 @examples(
     "trellex codes data",
     "trellex codes data --code brown --code clusters --words 'Kyoto red' --output codes",
-    "trellex codes data --code brown --hybrid 2048 --output codes",
+    "trellex codes data --code brown --hybrid 2048 --output rare",
 )
 def codes(
     data: Annotated[Path, typer.Argument(help="A corpus that `trellex prepare` made.")],

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trellex.terminal import Json, Model, SpellUnknown, Verify, errors_explained, examples, show
+from trellex.terminal import SPELLS_NOTHING, Json, Model, SpellUnknown, Verify, errors_explained, examples, show, warn
 
 
 @examples("trellex score phrasebook/run test.en test.ja --calibration")
@@ -46,6 +46,8 @@ def score(
         if output is not None:
             check_new_file(output)
         translator = load(model, threads=threads, device=device, verify=verify, spell_unknown=spell_unknown)
+        if spell_unknown and not translator.spells_unknown:
+            warn(SPELLS_NOTHING)
         table = Calibration()
 
         def observe(state: Any, words: Any) -> None:

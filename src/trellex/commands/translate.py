@@ -11,7 +11,18 @@ from typing import Annotated
 import typer
 
 from trellex.commands.bulk import bulk_job, check_for_lines, check_for_ray, check_for_shards, translate_bulk
-from trellex.terminal import MODEL_HELP, SpellUnknown, Verify, complain, errors_explained, examples, stderr, tell
+from trellex.terminal import (
+    MODEL_HELP,
+    SPELLS_NOTHING,
+    SpellUnknown,
+    Verify,
+    complain,
+    errors_explained,
+    examples,
+    stderr,
+    tell,
+    warn,
+)
 
 IN_JSON = Path("-")  # alignments in the JSON lines alone
 
@@ -161,6 +172,8 @@ def translate(
             shortlist=shortlist,
             spell_unknown=spell_unknown,
         )
+        if spell_unknown and not translator.spells_unknown:
+            warn(SPELLS_NOTHING)
         random, problems, done = np.random.default_rng(seed), 0, 0
         attends = alignments is not None or pictures is not None
         wants = random, with_scores, attends, replace_unknown

@@ -49,8 +49,8 @@ class Display:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._show()
         if self.is_live:
-            self.live.update(self._screen())
             self.live.stop()
 
     def tell(self, what: str) -> None:
@@ -62,6 +62,7 @@ class Display:
     def doing(self, what: str) -> Iterator[None]:
         """Meanwhile the bar of a terminal tells what keeps it from going on."""
         self.progress.update(self.task, description=f"{self.title}: {what}")
+        self._show()
         try:
             yield
         finally:
@@ -71,6 +72,7 @@ class Display:
         self.max_steps, self.first_step, self.started = max_steps, step, time.perf_counter()
         self.evaluations = list(evaluations)
         self.progress.update(self.task, completed=step, total=max_steps)
+        self._show()
         if step:
             self.tell(f"going on from step {step:,}")
 
@@ -80,10 +82,19 @@ class Display:
         if "dev_bleu" in values:
             self.evaluations.append(Evaluation(step, values["dev_bleu"], values["test_bleu"]))
         self.progress.update(self.task, completed=step)
+        self._show()
+        if self.is_live:
+            return
+        if not self.quiet and ("dev_bleu" in values or step % 500 == 0):
+            self.console.print(self._line(step, values), highlight=False)
+
+    def end(self, step: int) -> None:
+        """The last step is taken."""
+        self.progress.update(self.task, completed=step)
+
+    def _show(self) -> None:
         if self.is_live:
             self.live.update(self._screen())
-        elif not self.quiet and ("dev_bleu" in values or step % 500 == 0):
-            self.console.print(self._line(step, values), highlight=False)
 
     def _line(self, step: int, values: Mapping[str, Any]) -> str:
         if "dev_bleu" in values:
@@ -100,8 +111,8 @@ class Display:
         for heading in ("loss", "tokens/s", "step", "dev BLEU", "test BLEU"):
             numbers.add_column(heading, justify="right")
         best = max((evaluation.dev for evaluation in self.evaluations), default=None)
-        speed = self.values.get("tokens_per_second")
-        numbers.add_row(f"{self.values.get('loss', float('nan')):.3f}", f"{speed:,.0f}" if speed else "")
+        if "loss" in self.values:
+            numbers.add_row(f"{self.values['loss']:.3f}", f"{self.values['tokens_per_second']:,.0f}")
         for evaluation in self.evaluations[-SHOWN:]:
             style = "bold green" if evaluation.dev == best else ""
             test = "" if evaluation.test is None else f"{evaluation.test:.2f}"

@@ -17,7 +17,7 @@ class Totals(NamedTuple):
     Attributes:
         loss: the sum over tokens, of all processes
         tokens: of the target, EOS included, of all processes
-        seconds: of training alone
+        seconds: of training, in which words may exchange their numbers
     """
 
     loss: float = 0.0
@@ -42,10 +42,6 @@ class Meter:
     def go_on(self) -> None:
         """Let time count from now on, after something that is no training."""
         self._since = time.perf_counter()
-
-    def pause(self) -> None:
-        """Let time count no more until `go_on`; waits for the device, and is called in all processes."""
-        self.totals()
 
     def add(self, loss: Tensor, tokens: int) -> None:
         """A step: the summed loss of this process, the tokens of all."""

@@ -111,7 +111,7 @@ class Metrics:
 
     @property
     def seconds(self) -> float:
-        """Of training steps alone."""
+        """Of training steps, and of exchanges of numbers."""
         return sum(line["seconds"] for line in self._reports)
 
     @property

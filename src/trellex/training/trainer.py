@@ -121,12 +121,8 @@ class Trainer:
             self.display.start(self.step, self.settings.max_steps, self.evaluations)
             self.meter.go_on()
             while not self._is_done():
-                if self.settings.renumber_every and self.step and self.step % self.settings.renumber_every == 0:
-                    self.meter.pause()  # after that step was evaluated, for weights have yet to follow
-                    is_renumbered = self._renumber()
-                    self.meter.go_on()
-                    if not is_renumbered:
-                        continue
+                if self._exchanges_numbers() and not self._renumber():
+                    continue
                 self.meter.add(*self._train_on(shared, next(remaining)))
                 is_validated = self.step % self.settings.validate_every == 0
                 if is_validated or self.step % REPORT_EVERY == 0:
@@ -138,6 +134,7 @@ class Trainer:
                     self._save()
                     self.meter.go_on()
             self._save()
+            self.display.end(self.step)
         del shared
         self.processes.leave()
         if self.settings.average and self.processes.is_first and not self.was_interrupted:
@@ -170,6 +167,11 @@ class Trainer:
         source, lengths, read, predict = self.feed.on_device(batch.ids)
         share = self.processes.count / batch.tokens
         return self._update(shared, source, lengths, read, predict, share), batch.tokens
+
+    def _exchanges_numbers(self) -> bool:
+        """Whether words do, before the next step: after the last was evaluated, for weights have yet to follow them."""
+        every = self.settings.renumber_every
+        return bool(every and self.step and self.step % every == 0)
 
     def _renumber(self) -> bool:
         """Let words exchange their numbers, by what the model says of some of the training text.

@@ -21,17 +21,22 @@ from trellex.codes import (
     ordered_code,
 )
 from trellex.heads.spec import CODES, HeadSpec, size_of
+from trellex.records import brief
 
 FROM_TEXT = ("clusters", "brown")  # codes that are learned from the text of a training
 
 
 def _as_code(code: Any) -> str | Path | Code:
     if isinstance(code, Mapping):
-        is_file = set(code) == {"file"} and isinstance(code["file"], str | Path)
-        return Path(code["file"]) if is_file else code_from_dict(code)
+        if set(code) == {"file"} and isinstance(code["file"], str | Path):
+            return Path(code["file"])
+        if "type" not in code:
+            raise ValueError(f"expected {{file: …}}, the path of a code that was saved, got {brief(dict(code))}")
+        return code_from_dict(code)
     if isinstance(code, Code | Path) or code in CODES:
         return code
-    raise ValueError(f"expected one of {', '.join(CODES)}, got {code!r}")
+    hint = f"; did you mean {{file: {code}}}?" if isinstance(code, str) and code.endswith(".json") else ""
+    raise ValueError(f"expected one of {', '.join(CODES)}, or {{file: …}}, got {code!r}{hint}")
 
 
 AnyCode = Annotated[Any, BeforeValidator(_as_code)]

@@ -44,6 +44,11 @@ def check_one_training(folders: Sequence[Path]) -> None:
     for folder in folders[1:]:
         for part, value in _origin(folder).items():
             if value != first[part]:
+                if part == checkpoint.CODE and recipe_of(folder).training.renumber_every:
+                    raise ValueError(
+                        f"{folder}: its words have other numbers than those of {folders[0]}, for they exchanged them "
+                        "meanwhile (training.renumber_every); such checkpoints have no mean"
+                    )
                 raise ValueError(
                     f"{folder}: was trained with another {part} than {folders[0]}; average checkpoints of one training"
                 )

@@ -282,7 +282,7 @@ class TestErrors:
             ({"type": "binary", "code": "brown"}, "code: brown needs a text; train by a recipe, .*`trellex codes`"),
             (
                 {"type": "hybrid-9", "code": "gray"},
-                "code: expected one of frequency, random, huffman, clusters, brown, got 'gray'",
+                "code: expected one of frequency, random, huffman, clusters, brown, or {file: …}, got 'gray'",
             ),
             (
                 {"type": "binary", "loss": "hinge"},

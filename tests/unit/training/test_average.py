@@ -231,6 +231,15 @@ class TestRefusal:
         with pytest.raises(ValueError, match=f"another {name} than"):
             make_average([step(output, 8), step(output, 12)], output / "average", None)
 
+    def test_words_that_have_exchanged_their_numbers(self, recipe, trainer, tmp_path):
+        head = {"type": "binary-ec", "loss": "trellis"}
+        chosen = recipe(head, max_steps=6, validate_every=3, keep_best=2, renumber_every=3)
+        trainer(chosen).run()
+        folders = [step(chosen.output, 3), step(chosen.output, 6)]
+        message = f"6: its words have other numbers than those of {folders[0]}, for .*renumber_every.*; such .* no mean"
+        with pytest.raises(ValueError, match=message):
+            make_average(folders, tmp_path / "average", None)
+
     def test_a_folder_of_something_else_is_spared(self, averaging, tmp_path):
         output = averaging(1, 5, 3, 4, average=None, keep_best=3).recipe.output
         folders = [step(output, 8), step(output, 12)]

@@ -117,7 +117,7 @@ def test_two_results_of_one_cell(trellex, results, tmp_path):
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-STUDIES = ("ablation", "rivals")
+STUDIES = ("ablation", "rivals", "codes-cpu")
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +166,7 @@ class TestCommittedResults:
             ("ablation.md", ["ablation"], 25),
             ("rivals.md", ["rivals"], 100),
             ("beyond.md", ["cells"], 20),
+            ("codes-compared.md", ["codes-cpu"], 19),
             ("paper-table.md", ["cells", "rivals"], 65),
         ],
     )

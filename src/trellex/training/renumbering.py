@@ -25,7 +25,7 @@ from trellex.heads.bits import BitLayer
 from trellex.nmt.model import TranslationModel
 
 BLOCK = 256  # words that exchange numbers with each other; the time of a matching grows with the cube of them
-ROUNDS = 4  # of blocks; together they gain what one of blocks four times as large does, in half of its time
+ROUNDS = 4  # of blocks, so that they gain about what one of blocks four times as large does, in less time
 TOKENS = {"cpu": 1 << 19, "cuda": 1 << 22}  # to look at, about, by device, unless an epoch has fewer
 
 Ints = NDArray[np.int64]

@@ -1,6 +1,8 @@
 """Words exchange their numbers: by the best assignment of all, with just the gain that the loss shows, and so again."""
 
+import time
 from itertools import islice, permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from safetensors.torch import load_file
 from trellex.codes import HuffmanCode, load_code
 from trellex.training import checkpoint, renumbering
 from trellex.training import trainer as training_loop
+from trellex.training.metrics import Metrics
 from trellex.training.recipe import Recipe
 from trellex.training.renumbering import exchanged, redundant_bits, renumbered
 from trellex.trellis import CompleteCode, ConvolutionalCode
@@ -159,6 +162,20 @@ def test_an_exchange_that_is_interrupted_is_made_when_the_run_goes_on(recipe, tr
     assert load_code(mine / "code.json") == load_code(theirs / "code.json")
     weights, others = (load_file(folder / "model.safetensors") for folder in (mine, theirs))
     assert all(torch.equal(weights[name], others[name]) for name in weights)
+
+
+def test_an_exchange_counts_as_time_of_training(recipe, trainer, monkeypatch):
+    clock, passed = time.perf_counter, [0]
+
+    def slow(*arguments, **options):
+        passed[0] += 1000
+        return renumbered(*arguments, **options)
+
+    monkeypatch.setattr("trellex.training.meter.time", SimpleNamespace(perf_counter=lambda: clock() + passed[0]))
+    monkeypatch.setattr(training_loop, "renumbered", slow)
+    run = trainer(recipe(head=HEADS[0], max_steps=8, renumber_every=4))
+    run.run()
+    assert Metrics.read(run.recipe.output).seconds > 1000
 
 
 def test_weights_have_followed_the_numbers_that_are_evaluated(recipe, trainer):
